@@ -1,0 +1,90 @@
+# Who may include what: cmake -DROOT=include -P check_layers.cmake
+# The table is docs/architecture.md's. The headers beside the folders count as their room, and
+# include directives must be spelled <sod2/room/header.hpp> so that this check sees them.
+
+set(core)
+set(expr core)
+set(shape core expr)
+set(op core expr shape)
+set(graph core expr shape)
+set(rdp core expr shape op graph)
+set(fuse core expr shape op graph rdp)
+set(schedule core expr)
+set(memory core expr)
+set(kernel core expr shape)
+set(tune core expr kernel)
+set(runtime core expr shape op graph rdp fuse schedule memory kernel tune)
+set(onnx core expr shape op graph)
+set(model ${runtime} runtime)
+set(ext ${model} model onnx)       # a leaf: nothing includes it
+set(instantiate ${runtime} runtime) # the one unit that pulls in operators and kernels
+
+set(rooms core expr shape op graph rdp fuse schedule memory kernel tune runtime onnx model ext
+  instantiate)
+set(cheap_rooms core expr shape op graph rdp)
+set(cheap_excludes iostream memory functional regex ranges format memory_resource concepts
+  source_location)
+
+# Where a library's headers may be included.
+set(libraries "Eigen/" "hwy/" "boost/hana/" "protozero/")
+set(homes_Eigen/ kernel ext instantiate)
+set(homes_hwy/ kernel ext instantiate)
+set(homes_boost/hana/ model ext)
+set(homes_protozero/ onnx)
+set(unwelcome "boost/hana.hpp" "CLI/" "nlohmann/" "doctest/" "benchmark/")
+
+# sod2/room.hpp and sod2/room/.. belong to room; version.hpp and a top fwd.hpp stand below all.
+macro(room_of path result)
+  string(REGEX REPLACE "^sod2/([^/.]+).*" "\\1" ${result} "${path}")
+  if(${result} MATCHES "^(version|fwd)$")
+    set(${result} core)
+  endif()
+endmacro()
+
+set(violations 0)
+macro(violation text)
+  math(EXPR violations "${violations} + 1")
+  message("${header}: ${text}")
+endmacro()
+
+file(GLOB_RECURSE headers RELATIVE ${ROOT} ${ROOT}/sod2/*.hpp)
+foreach(header IN LISTS headers)
+  room_of(${header} room)
+  if(NOT room IN_LIST rooms)
+    violation("belongs to no room")
+    continue()
+  endif()
+
+  file(STRINGS ${ROOT}/${header} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".*#[ \t]*include[ \t]*([<\"])([^>\"]*).*" "\\2" file "${line}")
+    if(file MATCHES "^sod2/")
+      room_of(${file} other)
+      if(NOT other STREQUAL room AND NOT other IN_LIST ${room})
+        violation("${room} may not include ${file}")
+      endif()
+    elseif(line MATCHES "\"")
+      violation("\"${file}\" should be <sod2/..>, or <> for another library")
+    elseif(room IN_LIST cheap_rooms AND file IN_LIST cheap_excludes)
+      violation("<${file}> is too expensive for ${room}")
+    endif()
+    foreach(library IN LISTS libraries)
+      string(FIND "${file}" "${library}" position)
+      if(position EQUAL 0 AND NOT room IN_LIST homes_${library})
+        violation("${room} may not include <${file}>")
+      endif()
+    endforeach()
+    foreach(library IN LISTS unwelcome)
+      string(FIND "${file}" "${library}" position)
+      if(position EQUAL 0)
+        violation("<${file}> is not for the library")
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+
+list(LENGTH headers count)
+if(violations GREATER 0)
+  message(FATAL_ERROR "${violations} violations in ${count} headers")
+endif()
+message(STATUS "${count} headers keep to the rooms")
