@@ -1,6 +1,7 @@
 # Who may include what: cmake -DROOT=include -P check_layers.cmake
 # The table is docs/architecture.md's. The headers beside the folders count as their room, and
 # include directives must be spelled <sod2/room/header.hpp> so that this check sees them.
+cmake_minimum_required(VERSION 3.21)
 
 set(core)
 set(expr core)

@@ -1,4 +1,6 @@
 # check_layers.cmake accepts good headers and refuses bad ones: cmake -DWORK_DIR= -P this
+cmake_minimum_required(VERSION 3.21)
+
 function(check expected header include)
   file(REMOVE_RECURSE ${WORK_DIR})
   file(WRITE ${WORK_DIR}/sod2/${header} "#pragma once\n#include ${include}\n")

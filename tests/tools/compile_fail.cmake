@@ -3,6 +3,8 @@
 # The source is compiled with and without SOD2_EXPECT_FAIL. Each `// expect: REGEX` in it (CMake's
 # syntax) must match one line of the compiler's output; where g++ and clang order the parts
 # differently, write both orders: (a.*b|b.*a).
+cmake_minimum_required(VERSION 3.21)
+
 set(ENV{LC_ALL} C) # plain quotes in messages
 separate_arguments(FLAGS)
 string(REPLACE "|" ";-I" includes "-I${INCLUDES}")

@@ -1,6 +1,8 @@
 # A project of its own uses the library: MODE=install through find_package from a fresh prefix,
 # MODE=subdirectory through add_subdirectory.
 #   -DSOURCE_DIR= -DBINARY_DIR= -DWORK_DIR= -DGENERATOR= -DCOMPILER=
+cmake_minimum_required(VERSION 3.21)
+
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
