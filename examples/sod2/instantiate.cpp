@@ -1,0 +1,1 @@
+#include <sod2/instantiate.hpp>
