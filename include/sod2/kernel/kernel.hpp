@@ -12,6 +12,7 @@
 #include <sod2/core/status.hpp>
 #include <sod2/core/tensor_view.hpp>
 #include <sod2/expr/dim.hpp>
+#include <sod2/expr/fwd.hpp>
 #include <sod2/kernel/fwd.hpp>
 #include <sod2/kernel/pool.hpp>
 

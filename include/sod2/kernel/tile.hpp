@@ -124,7 +124,6 @@ struct tile_program {
   vector<std::uint8_t> direct;    // per output: may be written to memory at once
   std::int32_t slot_count = 0;
   std::int32_t tile = 1024;       // elements per tile
-  bool per_row = true;            // reserved width: rows shorter than this are gathered
 };
 
 /// Most operands, outputs and registers that are live at once.
