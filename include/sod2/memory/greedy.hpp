@@ -36,7 +36,8 @@ inline placement_plan place_by_size(const placement_problem& p) {
   return detail::place_once(p, detail::order_key::size, detail::fit_rule::best);
 }
 
-/// Steps by live bytes, the buffers of a step by size (Pisarchyk and Lee 2020, "greedy by breadth").
+/// Steps by live bytes, the buffers of a step by size (Pisarchyk and Lee 2020, "greedy by
+/// breadth").
 inline placement_plan place_by_breadth(const placement_problem& p) {
   return detail::place_once(p, detail::order_key::breadth, detail::fit_rule::best);
 }

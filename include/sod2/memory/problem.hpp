@@ -13,12 +13,12 @@ namespace sod2 {
 /// One piece of memory with a lifetime. Two buffers conflict when their live ranges meet, both have
 /// bytes, and their guards aren't exclusive. A buffer without bytes or without steps takes no room.
 struct buffer {
-  std::int64_t lower = 0;         // first step where it is live
-  std::int64_t upper = 0;         // first step where it no longer is; requires upper >= lower
-  std::int64_t size = 0;          // bytes, >= 0
-  std::int64_t alignment = 0;     // bytes; 0: the problem's
-  std::int64_t fixed_offset = -1; // bytes from the arena's start; -1: the planner chooses
-  std::uint32_t guard = 0;        // number in placement_problem::guards plus one; 0: always live
+  std::int64_t lower = 0;          // first step where it is live
+  std::int64_t upper = 0;          // first step where it no longer is; requires upper >= lower
+  std::int64_t size = 0;           // bytes, >= 0
+  std::int64_t alignment = 0;      // bytes; 0: the problem's
+  std::int64_t fixed_offset = -1;  // bytes from the arena's start; -1: the planner chooses
+  std::uint32_t guard = 0;         // number in placement_problem::guards plus one; 0: always live
 };
 
 /// Find an offset for every buffer so that no two conflicting ones overlap, and the arena is small.
@@ -29,8 +29,8 @@ struct placement_problem {
   vector<guard> guards;
 };
 
-/// Offsets in bytes, one a buffer. A plan is a certificate of its own quality: no plan at all can be
-/// below `lower_bound_bytes`, and `exact` says that none is below `peak_bytes`. Ends are counted
+/// Offsets in bytes, one a buffer. A plan is a certificate of its own quality: no plan at all can
+/// be below `lower_bound_bytes`, and `exact` says that none is below `peak_bytes`. Ends are counted
 /// rounded up to the problem's granularity (the greatest common divisor of all alignments), which
 /// is what keeps bound and peak comparable.
 struct placement_plan {
@@ -43,8 +43,8 @@ struct placement_plan {
 
 /// Both take room, at a common step of a common run.
 constexpr bool conflict(const placement_problem& p, const buffer& a, const buffer& b) {
-  return a.size > 0 && b.size > 0 && a.lower < a.upper && b.lower < b.upper &&
-         a.lower < b.upper && b.lower < a.upper &&
+  return a.size > 0 && b.size > 0 && a.lower < a.upper && b.lower < b.upper && a.lower < b.upper &&
+         b.lower < a.upper &&
          (a.guard == 0 || b.guard == 0 || !exclusive(p.guards.view(), a.guard, b.guard));
 }
 

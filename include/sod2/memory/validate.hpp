@@ -54,7 +54,8 @@ inline status validate(const placement_problem& p, const placement_plan& plan) {
 
   std::int64_t grain = 0, top = 0;
   for (const buffer& b : p.buffers)
-    if (b.size > 0 && b.lower < b.upper) grain = std::gcd(grain, b.alignment != 0 ? b.alignment : p.alignment);
+    if (b.size > 0 && b.lower < b.upper)
+      grain = std::gcd(grain, b.alignment != 0 ? b.alignment : p.alignment);
   if (grain == 0) grain = 1;
   vector<std::uint32_t> by_start;
   for (std::size_t i = 0; i < n; ++i) {

@@ -14,21 +14,21 @@
 namespace sod2::detail {
 
 struct placement_instance {
-  std::uint32_t count = 0;        // items: buffers that take room
-  std::uint32_t slots = 0;        // between two slots, nothing starts or ends
-  std::int64_t grain = 1;         // all offsets are multiples of it
-  std::int64_t bound = 0;         // no placement is lower, bytes
-  std::uint32_t peak_slot = 0;    // where the most bytes are live
-  std::int64_t fixed_top = 0;     // highest end of a fixed item
-  bool same_alignment = true;     // every alignment equals the grain
+  std::uint32_t count = 0;      // items: buffers that take room
+  std::uint32_t slots = 0;      // between two slots, nothing starts or ends
+  std::int64_t grain = 1;       // all offsets are multiples of it
+  std::int64_t bound = 0;       // no placement is lower, bytes
+  std::uint32_t peak_slot = 0;  // where the most bytes are live
+  std::int64_t fixed_top = 0;   // highest end of a fixed item
+  bool same_alignment = true;   // every alignment equals the grain
   bool any_fixed = false;
-  vector<std::uint32_t> source;   // item -> buffer of the problem
-  vector<std::int64_t> size;      // rounded up to the grain
+  vector<std::uint32_t> source;  // item -> buffer of the problem
+  vector<std::int64_t> size;     // rounded up to the grain
   vector<std::int64_t> alignment;
-  vector<std::int64_t> fixed;     // offset or -1
+  vector<std::int64_t> fixed;          // offset or -1
   vector<std::uint32_t> lower, upper;  // half-open slots
-  vector<std::int64_t> live;      // bytes live in a slot, guards taken into account
-  vector<std::uint32_t> first;    // conflicts of i: other[first[i]] .. other[first[i + 1]]
+  vector<std::int64_t> live;           // bytes live in a slot, guards taken into account
+  vector<std::uint32_t> first;         // conflicts of i: other[first[i]] .. other[first[i + 1]]
   vector<std::uint32_t> other;
   vector<std::uint32_t> by_start;  // items by lower slot
 };
