@@ -56,6 +56,13 @@ class transfer_context {
     std::size_t rank = 0;
   };
   static constexpr std::int32_t rank_only = -1;
+  /// A symbol made for one dim of one output. Kept by the caller from call to call, so that a
+  /// transfer function that runs again gets the same symbol again.
+  struct fresh_entry {
+    std::uint32_t output = 0, axis = 0;
+    value_type symbol{};
+  };
+  using fresh_cache = vector<fresh_entry>;
 
   transfer_context(Domain& domain, std::span<const fact* const> inputs, std::span<fact> outputs,
                    attribute_source attributes, int version)
@@ -171,6 +178,18 @@ class transfer_context {
   }
   std::span<const requirement> requirements() const { return requirements_.view(); }
 
+  // ---- sizes known only later ----
+
+  void use_cache(fresh_cache& cache) { cache_ = &cache; }
+  /// A bounded symbol for dim `axis` of output `output`; the same one at every call.
+  value_type fresh(std::size_t output, std::size_t axis, interval range) {
+    if (cache_ == nullptr) return domain_->fresh(range);
+    for (const fresh_entry& e : *cache_)
+      if (e.output == output && e.axis == axis) return e.symbol;
+    cache_->push_back({static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(axis), domain_->fresh(range)});
+    return cache_->back().symbol;
+  }
+
   // ---- backward inference ----
 
   /// Input i has this rank.
@@ -218,6 +237,7 @@ class transfer_context {
   attribute_source attributes_;
   int version_;
   std::uint64_t value_reads_ = 0;
+  fresh_cache* cache_ = nullptr;
   small_vector<requirement, 2> requirements_;
   small_vector<refinement, 4> refinements_;
   std::string_view node_;
