@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <sod2/core/attribute.hpp>
 #include <sod2/core/status.hpp>
@@ -33,6 +34,14 @@ constexpr bool is_known(interval) { return true; }
 constexpr dim unknown_dim(const symbolic_domain&) { return dim::unknown(); }
 constexpr std::int64_t unknown_dim(const integer_domain&) { return -1; }
 constexpr interval unknown_dim(const interval_domain&) { return {0, infinity}; }
+
+/// Range of a dim at every binding; everything when it is undefined or unknown.
+constexpr interval bounds_of(const integer_domain&, std::int64_t d) { return interval::point(d); }
+constexpr interval bounds_of(const interval_domain&, interval d) { return d; }
+constexpr interval bounds_of(symbolic_domain& domain, dim d) { return domain.context().bounds(d); }
+constexpr bool is_undefined(dim d) { return d.is_undefined(); }
+constexpr bool is_undefined(std::int64_t) { return false; }
+constexpr bool is_undefined(interval) { return false; }
 
 template <class Domain>
 class transfer_context {
@@ -169,11 +178,11 @@ class transfer_context {
   /// a == b must hold. False when it provably does not; recorded when it cannot be proved.
   bool require_eq(const value_type& a, const value_type& b, errc code) {
     const tri t = domain_->decide_eq(a, b);
-    if (t == tri::unknown) requirements_.push_back({a, b, code, false});
+    if (t == tri::unknown && is_known(a) && is_known(b)) requirements_.push_back({a, b, code, false});
     return t != tri::no;
   }
   bool require_broadcast(const value_type& a, const value_type& b) {
-    requirements_.push_back({a, b, errc::broadcast, true});
+    if (is_known(a) && is_known(b)) requirements_.push_back({a, b, errc::broadcast, true});
     return true;
   }
   std::span<const requirement> requirements() const { return requirements_.view(); }
@@ -181,13 +190,29 @@ class transfer_context {
   // ---- sizes known only later ----
 
   void use_cache(fresh_cache& cache) { cache_ = &cache; }
-  /// A bounded symbol for dim `axis` of output `output`; the same one at every call.
+  /// A bounded symbol for dim `axis` of output `output`; the same one at every call, narrowed when
+  /// a later call knows a smaller range.
   value_type fresh(std::size_t output, std::size_t axis, interval range) {
-    if (cache_ == nullptr) return domain_->fresh(range);
-    for (const fresh_entry& e : *cache_)
-      if (e.output == output && e.axis == axis) return e.symbol;
-    cache_->push_back({static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(axis), domain_->fresh(range)});
-    return cache_->back().symbol;
+    if constexpr (std::is_same_v<Domain, symbolic_domain>) {
+      if (cache_ != nullptr) {
+        for (const fresh_entry& e : *cache_)
+          if (e.output == output && e.axis == axis) {
+            narrow(e.symbol, range);
+            return e.symbol;
+          }
+        cache_->push_back({static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(axis), domain_->fresh(range)});
+        return cache_->back().symbol;
+      }
+    }
+    return domain_->fresh(range);
+  }
+  /// For rules:: that resolve the dims of output 0.
+  value_type fresh_dim(Domain&, std::size_t axis, interval range) { return fresh(0, axis, range); }
+  /// Range of a dim, see bounds_of.
+  interval bounds(const value_type& d) { return bounds_of(*domain_, d); }
+  /// Nothing is known of input i yet; a later pass may know more.
+  bool pending(std::size_t i) const {
+    return has_input(i) && (input(i).kind == fact_kind::undefined || input(i).rank == rank_state::undefined);
   }
 
   // ---- backward inference ----
@@ -231,6 +256,16 @@ class transfer_context {
   }
 
  private:
+  void narrow(const value_type& symbol, interval range) {
+    if constexpr (std::is_same_v<Domain, symbolic_domain>) {
+      dim_context& context = domain_->context();
+      if (context.kind(symbol) != dim_kind::symbol) return;
+      const interval now = context.range_of_symbol(context.symbol_index(symbol));
+      const interval both = meet(now, range);
+      if (!both.empty() && both != now) (void)context.assume_range(context.symbol_index(symbol), both);
+    }
+  }
+
   Domain* domain_;
   std::span<const fact* const> inputs_;
   std::span<fact> outputs_;

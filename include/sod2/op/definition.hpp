@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <sod2/core/status.hpp>
@@ -39,6 +40,27 @@ struct op_info {
   arity outputs{1, 1};
   bool deterministic = true;               // false: random, never folded
 };
+
+/// Are there as many inputs and outputs as the operator takes? Absent optional ones in the middle
+/// count; trailing ones may be left away.
+inline status check_arity(const op_info& info, std::size_t inputs, std::size_t outputs) {
+  auto text = [&](const char* what, arity range, std::size_t got) {
+    std::string out(info.name);
+    out.append(" takes ").append(std::to_string(range.least));
+    if (range.most == any_number)
+      out.append(" or more ");
+    else if (range.most != range.least)
+      out.append(" to ").append(std::to_string(range.most)).append(" ");
+    else
+      out.append(" ");
+    return out.append(what).append(", not ").append(std::to_string(got));
+  };
+  if (inputs < info.inputs.least || (info.inputs.most != any_number && inputs > info.inputs.most))
+    return error(errc::arity, text("inputs", info.inputs, inputs));
+  if (outputs < info.outputs.least || (info.outputs.most != any_number && outputs > info.outputs.most))
+    return error(errc::arity, text("outputs", info.outputs, outputs));
+  return {};
+}
 
 template <class Op, class Domain = symbolic_domain>
 concept operator_definition = requires(transfer_context<Domain>& c) {

@@ -31,26 +31,31 @@ constexpr errc broadcast_dim(Domain& domain, Sink& sink, typename Domain::value_
                              typename Domain::value_type b, typename Domain::value_type& out) {
   const auto one = domain.constant(1);
   const tri equal = domain.decide_eq(a, b);
-  if (equal != tri::yes) {
-    const tri a_is_one = domain.decide_eq(a, one), b_is_one = domain.decide_eq(b, one);
-    if (a_is_one != tri::yes && b_is_one != tri::yes) {
-      if (a_is_one == tri::no && b_is_one == tri::no) {
-        // Neither yields: they must be equal.
-        if (equal == tri::no || !sink.require_eq(a, b, errc::broadcast)) return errc::broadcast;
-      } else if (!sink.require_broadcast(a, b)) {
-        return errc::broadcast;
-      }
+  if (equal == tri::yes) {
+    out = a;
+    return errc::ok;
+  }
+  const tri a_is_one = domain.decide_eq(a, one), b_is_one = domain.decide_eq(b, one);
+  if (a_is_one != tri::yes && b_is_one != tri::yes) {
+    if (a_is_one == tri::no && b_is_one == tri::no) {
+      // Neither yields: they must be equal.
+      if (equal == tri::no || !sink.require_eq(a, b, errc::broadcast)) return errc::broadcast;
+    } else if (!sink.require_broadcast(a, b)) {
+      return errc::broadcast;
     }
   }
-  out = domain.broadcast(a, b);
+  // A dim that cannot be 1 decides, even beside one of which nothing is known.
+  out = a_is_one == tri::no ? a : b_is_one == tri::no ? b : domain.broadcast(a, b);
   return errc::ok;
 }
 
-/// Shapes aligned at their last axes.
+/// Shapes aligned at their last axes. After an error `failed`, if given, holds the axis of the
+/// result that does not broadcast.
 template <class Domain, class Sink, class Out>
 constexpr errc broadcast_shapes(Domain& domain, Sink& sink,
                                 std::span<const typename Domain::value_type> a,
-                                std::span<const typename Domain::value_type> b, Out& out) {
+                                std::span<const typename Domain::value_type> b, Out& out,
+                                std::size_t* failed = nullptr) {
   using value = typename Domain::value_type;
   const std::size_t rank = a.size() > b.size() ? a.size() : b.size();
   Out result;
@@ -59,8 +64,10 @@ constexpr errc broadcast_shapes(Domain& domain, Sink& sink,
     const bool has_a = i + a.size() >= rank, has_b = i + b.size() >= rank;
     if (has_a && has_b) {
       if (const errc e = broadcast_dim(domain, sink, a[i + a.size() - rank], b[i + b.size() - rank], d);
-          e != errc::ok)
+          e != errc::ok) {
+        if (failed != nullptr) *failed = i;
         return e;
+      }
     } else {
       d = has_a ? a[i + a.size() - rank] : b[i + b.size() - rank];
     }

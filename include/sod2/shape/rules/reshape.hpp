@@ -23,6 +23,9 @@ constexpr typename Domain::value_type element_count(Domain& domain,
 /// inferred from the rest. `out` gets the resolved dims. Errors: element_count (sizes contradict,
 /// or -1 twice), axis_range (0 past the input's rank).
 ///
+/// A sink may provide `fresh_dim(domain, axis, range)` to name the symbol of a -1 that no expression
+/// can hold.
+///
 /// Dims that input and target share cancel before the division, so that -1 resolves under symbolic
 /// dims: (B, L, 768) to (0, -1, 12, 64) gives L.
 template <class Domain, class Sink, class Out>
@@ -84,7 +87,10 @@ constexpr errc reshape(Domain& domain, Sink& sink, std::span<const typename Doma
         !sink.require_eq(numerator, back, errc::element_count))
       return errc::element_count;
   } else {
-    quotient = domain.fresh(interval{0, infinity});
+    if constexpr (requires { sink.fresh_dim(domain, inferred, interval{}); })
+      quotient = sink.fresh_dim(domain, inferred, interval{0, infinity});
+    else
+      quotient = domain.fresh(interval{0, infinity});
     if (!sink.require_eq(numerator, domain.mul(quotient, denominator), errc::element_count))
       return errc::element_count;
   }
