@@ -28,6 +28,16 @@ struct pointwise_row {
   /// Bit i: input i is a scalar that steers the operator (Dropout's ratio): lowering never reads
   /// its register, so it needs no operand.
   std::uint32_t unread_inputs = 0;
+  /// Versions with the attributes `broadcast` and `axis` (before opset 7).
+  bool legacy_broadcast = false;
+
+  /// `tile_operand::first_axis` of input i of one node.
+  int first_axis(const prepare_args& args, std::size_t i) const {
+    if ((channel_inputs >> i & 1U) != 0) return 1;
+    if (legacy_broadcast && i == 1 && args.attributes.integer("broadcast", 0) != 0)
+      return static_cast<int>(args.attributes.integer("axis", -1));
+    return -1;
+  }
 };
 
 /// Instruction sets with microkernels of their own.

@@ -28,7 +28,7 @@ enum class tile_op : std::uint8_t {
   div,   // integers truncate; x / 0 gives 0
   mod,   // sign of the divisor (ONNX fmod = 0)
   fmod,  // sign of the dividend
-  pow,   // src[1] has element type `to`
+  pow,   // integers: a negative exponent gives 0 unless the base is 1 or -1
   max,   // NaN if either is
   min,
   equal,
@@ -126,10 +126,11 @@ struct tile_program {
   std::int32_t tile = 1024;       // elements per tile
 };
 
-/// Most operands, outputs and registers that are live at once.
+/// Most operands, outputs, registers that are live at once, instructions, and axes.
 inline constexpr std::size_t tile_max_inputs = 24;
 inline constexpr std::size_t tile_max_outputs = 16;
 inline constexpr std::size_t tile_max_slots = 48;
+inline constexpr std::size_t tile_max_code = 128;
 inline constexpr std::size_t tile_max_rank = 12;
 
 /// Composes programs; a fused group lowers each of its operators into the same builder.
@@ -188,6 +189,7 @@ class tile_builder {
     return copy.dst;
   }
   void output(std::uint16_t reg) { program_.outputs.push_back(reg); }
+  std::span<const tile_instruction> code() const { return program_.code.view(); }
 
   /// Drops dead code, places registers, settles the tile size. Errors: `unsupported` when a limit
   /// (`tile_max_*`) is passed; the caller then makes two groups.
@@ -283,7 +285,7 @@ inline result<tile_program> tile_builder::finish() {
     for (std::size_t k = inputs; k < owner.size(); ++k)
       if (owner[k] != 0xffff && last[owner[k]] <= i) owner[k] = 0xffff;
   }
-  if (owner.size() > tile_max_slots)
+  if (owner.size() > tile_max_slots || p.code.size() > tile_max_code)
     return error(errc::unsupported, "tile program needs too many registers");
   p.slot_count = static_cast<std::int32_t>(owner.size());
 
