@@ -45,15 +45,58 @@ struct dim_operand {
   friend constexpr bool operator==(const dim_operand&, const dim_operand&) = default;
 };
 
+namespace detail {
+// Outside the class, because clang instantiates them for constant expressions only there.
+template <class Float>
+constexpr Float floor_of(Float v) {
+  if (!(v > Float(-9.2e18) && v < Float(9.2e18))) return v;
+  const std::int64_t i = static_cast<std::int64_t>(v);
+  const Float f = static_cast<Float>(i);
+  return f > v ? f - Float(1) : f;
+}
+template <class Float>
+constexpr Float apply_real(real_op op, Float x, Float y) {
+  switch (op) {
+    case real_op::literal:
+    case real_op::from_int: return x;
+    case real_op::add: return x + y;
+    case real_op::sub: return x - y;
+    case real_op::mul: return x * y;
+    case real_op::div: return x / y;
+    case real_op::min: return y < x ? y : x;
+    case real_op::max: return x < y ? y : x;
+    case real_op::neg: return -x;
+    case real_op::sqrt: return Float(0);  // not a constant expression: size_program computes it
+    case real_op::floor:
+    case real_op::floor_int: return floor_of(x);
+    case real_op::ceil:
+    case real_op::ceil_int: return -floor_of(-x);
+    case real_op::round:
+    case real_op::round_int: {
+      const Float f = floor_of(x);
+      const Float rest = x - f;
+      if (rest < Float(0.5)) return f;
+      if (rest > Float(0.5)) return f + Float(1);
+      return floor_of(f / Float(2)) * Float(2) == f ? f : f + Float(1);
+    }
+    case real_op::trunc_int: return x < Float(0) ? -floor_of(-x) : floor_of(x);
+  }
+  return x;
+}
+}  // namespace detail
+
 class dim_context {
  public:
   /// Larger sums become unknown: no expression grows without bound.
   static constexpr std::size_t max_terms = 96;
+  /// Powers above this, and atoms whose written-out form is larger than `max_weight`, become unknown.
+  static constexpr std::int64_t max_power = 64;
+  static constexpr std::uint32_t max_weight = 4096;
   /// Rewrites and case splits that one proof may take.
   static constexpr int proof_budget = 160;
 
   constexpr dim_context() {
-    for (int k = 0; k < 3; ++k) nodes_.push_back(node{static_cast<dim_kind>(k), 0, 0, 0, 0, {}, 0, {}, 0, {}, 0});
+    for (int k = 0; k < 3; ++k) nodes_.push_back(make_node(static_cast<dim_kind>(k)));
     zero_ = constant(0);
     one_ = constant(1);
   }
@@ -67,9 +110,8 @@ class dim_context {
   /// Finds or declares the input symbol `name`. Facts are taken at the first declaration; refine
   /// them with `assume_range` / `assume_divisible`.
   constexpr dim symbol(std::string_view name, symbol_facts facts = {}) {
-    for (std::uint32_t i = 0; i < symbols_.size(); ++i)
-      if (symbols_[i].origin == symbol_origin::input && name_of_symbol(i) == name)
-        return resolve(symbols_[i].expr);
+    if (const std::int64_t known = find_symbol(name); known >= 0)
+      return resolve(symbols_[static_cast<std::size_t>(known)].expr);
     const std::uint32_t index = new_symbol(name, symbol_origin::input, {facts.lo, facts.hi});
     if (facts.step > 1) make_strided(index, facts.step, facts.offset);
     return resolve(symbols_[index].expr);
@@ -78,12 +120,15 @@ class dim_context {
   constexpr dim fresh(interval range, std::string_view note = {}) {
     char name[24] = "u";
     std::size_t n = 1;
-    char digits[20] = {};
-    std::size_t count = 0;
-    std::uint64_t v = fresh_count_++;
-    do digits[count++] = static_cast<char>('0' + v % 10);
-    while ((v /= 10) != 0);
-    while (count > 0) name[n++] = digits[--count];
+    do {  // names of inputs are taken
+      n = 1;
+      char digits[20] = {};
+      std::size_t count = 0;
+      std::uint64_t v = fresh_count_++;
+      do digits[count++] = static_cast<char>('0' + v % 10);
+      while ((v /= 10) != 0);
+      while (count > 0) name[n++] = digits[--count];
+    } while (find_symbol({name, n}) >= 0);
     const std::uint32_t index = new_symbol({name, n}, symbol_origin::inferred, range);
     symbols_[index].note_first = static_cast<std::uint32_t>(text_.size());
     symbols_[index].note_count = static_cast<std::uint32_t>(note.size());
@@ -109,9 +154,11 @@ class dim_context {
   constexpr std::int64_t offset_of_symbol(std::uint32_t index) const { return symbols_[index].offset; }
   /// Index of a declared input symbol, or -1.
   constexpr std::int64_t find_symbol(std::string_view name) const {
-    for (std::uint32_t i = 0; i < symbols_.size(); ++i)
-      if (symbols_[i].origin == symbol_origin::input && name_of_symbol(i) == name) return i;
-    return -1;
+    return find_name(name, symbol_origin::input);
+  }
+  /// Index of an inferred symbol, or -1.
+  constexpr std::int64_t find_inferred(std::string_view name) const {
+    return find_name(name, symbol_origin::inferred);
   }
   /// What the symbol currently stands for (itself, or what facts replaced it with).
   constexpr dim dim_of_symbol(std::uint32_t index) { return resolve(symbols_[index].expr); }
@@ -122,39 +169,34 @@ class dim_context {
 
   /// Narrows the range of an input or inferred symbol. False when nothing remains.
   constexpr bool assume_range(std::uint32_t symbol_index, interval range) {
-    symbol_info& s = symbols_[symbol_index];
-    s.range = meet(s.range, range);
-    ++version_;
-    if (s.range.empty()) return false;
+    if (!narrow(symbol_index, range)) return false;
     // The hidden multiple of a strided symbol, and a symbol it was replaced by, narrow with it.
-    const dim now = resolve(s.expr);
-    if (now == s.expr) return true;
-    const linear_symbol line = as_linear_symbol(now);
-    if (line.symbol < 0 || line.scale <= 0) return true;
-    const std::uint32_t target = static_cast<std::uint32_t>(line.symbol);
-    interval wanted{};
-    if (!detail::is_infinite(s.range.lo)) wanted.lo = ceil_div(s.range.lo - line.offset, line.scale);
-    if (!detail::is_infinite(s.range.hi)) wanted.hi = floor_div(s.range.hi - line.offset, line.scale);
-    symbol_info& t = symbols_[target];
-    t.range = meet(t.range, wanted);
-    return !t.range.empty();
+    const dim now = resolve(symbols_[symbol_index].expr);
+    if (now == symbols_[symbol_index].expr) return true;
+    if (!now.is_known()) return true;
+    if (is_constant(now)) return symbols_[symbol_index].range.contains(value(now));
+    return narrow_through(as_linear_symbol(now), symbols_[symbol_index].range) &&
+           !meet(bounds(now), symbols_[symbol_index].range).empty();
   }
   /// Records `s = offset (mod step)`. False when that contradicts what is known.
   constexpr bool assume_divisible(std::uint32_t symbol_index, std::int64_t step, std::int64_t offset = 0) {
     if (step <= 1) return true;
     const dim now = resolve(symbols_[symbol_index].expr);
+    if (!now.is_known()) return true;
+    if (is_constant(now)) return floor_mod(value(now) - offset, step) == 0;
     const linear_symbol line = as_linear_symbol(now);
-    if (line.symbol < 0) return true;  // replaced by an expression: nothing to simplify
+    if (line.symbol < 0)  // replaced by an expression: nothing to simplify
+      return decide_divisible(sub(now, constant(offset)), step) != tri::no;
     // Solve scale*t + shift = offset (mod step) for t.
     const std::int64_t g = gcd(line.scale, step);
     const std::int64_t need = floor_mod(offset - line.offset, step);
     if (need % g != 0) return false;
     const std::int64_t modulus = step / g;
     if (modulus == 1) return true;
-    for (std::int64_t r = 0; r < modulus; ++r)
-      if (floor_mod(line.scale * r - need, step) == 0)
-        return make_strided(static_cast<std::uint32_t>(line.symbol), modulus, r);
-    return false;
+    // scale/g is invertible modulo step/g.
+    const std::int64_t inverse = inverse_mod(floor_mod(line.scale / g, modulus), modulus);
+    const std::int64_t r = mul_mod(need / g % modulus, inverse, modulus);
+    return make_strided(static_cast<std::uint32_t>(line.symbol), modulus, r);
   }
   /// Makes two expressions one. yes: they already were or now are equal; unknown: neither could be
   /// expressed by the other (the caller keeps it as an assertion only); no: they contradict.
@@ -168,7 +210,11 @@ class dim_context {
     if (!difference.is_known()) return tri::unknown;
     // Solve for an atom that occurs once, alone, with coefficient +-1: the latest inferred symbol,
     // else a compound atom, else the latest input symbol.
-    const terms all = terms_of(difference);
+    terms all = terms_of(difference);
+    std::int64_t content = 0;
+    for (const dim_operand& t : all) content = gcd(content, t.a);
+    if (content > 1)
+      for (dim_operand& t : all) t.a /= content;
     std::int64_t best = -1;
     int best_rank = -1;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -198,93 +244,26 @@ class dim_context {
       if (static_cast<std::int64_t>(i) != best)
         rest.push_back({chosen.a == 1 ? detail::sat_neg(all[i].a) : all[i].a, all[i].d});
     const dim replacement = make_sum(rest);
-    if (kind(chosen.d) == dim_kind::symbol) {
-      symbol_info& s = symbols_[symbol_index(chosen.d)];
-      const interval there = bounds(replacement);
-      if (meet(s.range, there).empty()) return tri::no;
-      // The replacement inherits the range of what it replaces.
-      const linear_symbol line = as_linear_symbol(replacement);
-      const interval old_range = s.range;
-      nodes_[chosen.d.id].replaced_by = replacement;
-      ++version_;
-      if (line.symbol >= 0 && line.scale > 0) {
-        interval wanted{};
-        if (!detail::is_infinite(old_range.lo)) wanted.lo = ceil_div(old_range.lo - line.offset, line.scale);
-        if (!detail::is_infinite(old_range.hi)) wanted.hi = floor_div(old_range.hi - line.offset, line.scale);
-        symbol_info& t = symbols_[static_cast<std::size_t>(line.symbol)];
-        t.range = meet(t.range, wanted);
-        if (t.range.empty()) return tri::no;
-      }
-    } else {
-      nodes_[chosen.d.id].replaced_by = replacement;
-      ++version_;
-    }
-    return tri::yes;
+    if (!replacement.is_known()) return tri::unknown;
+    // The replacement inherits the range of what it replaces.
+    const interval old_range = bounds(chosen.d);
+    if (meet(old_range, bounds(replacement)).empty()) return tri::no;
+    nodes_[chosen.d.id].replaced_by = replacement;
+    touch(chosen.d);
+    return to_tri(narrow_through(as_linear_symbol(replacement), old_range));
   }
   /// Grows whenever a fact changes what expressions simplify to.
   constexpr std::uint32_t version() const { return version_; }
   /// The canonical form under all facts learned so far.
   constexpr dim resolve(dim d) {
-    if (version_ == 0 || !d.is_known()) return d;
-    if (nodes_[d.id].resolved_version == version_) return nodes_[d.id].resolved;
-    // Rebuilding an expression may meet the expression itself: it stands for itself meanwhile.
-    nodes_[d.id].resolved = d;
-    nodes_[d.id].resolved_version = version_;
-    dim out = d;
-    const dim_kind k = kind(d);
-    if (nodes_[d.id].replaced_by.is_known()) {
-      out = resolve(nodes_[d.id].replaced_by);
-    } else if (k == dim_kind::sum) {
-      terms list;
-      bool changed = false;
-      const std::size_t n = nodes_[d.id].count;
-      for (std::size_t i = 0; i < n; ++i) {
-        const dim_operand o = operand(d, i);
-        const dim now = resolve(o.d);
-        changed = changed || now != o.d;
-        if (!now.is_known()) return now;
-        for (const dim_operand& t : terms_of(now)) {
-          std::int64_t c = 0;
-          if (!checked_mul(t.a, o.a, c)) return dim::overflow();
-          list.push_back({c, t.d});
-        }
-      }
-      if (changed) out = make_sum(list);
-    } else if (k == dim_kind::product) {
-      dim acc = one_;
-      bool changed = false;
-      const std::size_t n = nodes_[d.id].count;
-      for (std::size_t i = 0; i < n; ++i) {
-        const dim_operand o = operand(d, i);
-        const dim now = resolve(o.d);
-        changed = changed || now != o.d;
-        for (std::int64_t p = 0; p < o.a; ++p) acc = multiply(acc, now);
-      }
-      if (changed) out = acc;
-    } else if (k == dim_kind::floordiv) {
-      out = floordiv(resolve(operand(d, 0).d), nodes_[d.id].value);
-    } else if (k == dim_kind::min || k == dim_kind::max || k == dim_kind::broadcast) {
-      out = resolve(operand(d, 0).d);
-      const std::size_t n = nodes_[d.id].count;
-      for (std::size_t i = 1; i < n; ++i) {
-        const dim next = resolve(operand(d, i).d);
-        out = k == dim_kind::min ? min(out, next) : k == dim_kind::max ? max(out, next) : broadcast(out, next);
-      }
-    } else if (k == dim_kind::real) {
-      small_vector<dim, 4> args;
-      const std::size_t n = nodes_[d.id].count;
-      for (std::size_t i = 0; i < n; ++i) args.push_back(resolve(operand(d, i).d));
-      out = nodes_[d.id].op == static_cast<std::uint8_t>(real_op::literal)
-                ? d
-                : real(static_cast<real_op>(nodes_[d.id].op), nodes_[d.id].wide, args);
-    }
-    nodes_[d.id].resolved = out;
-    return out;
+    if (version_ == 0 || !d.is_known() || nodes_[d.id].resolved_version == version_)
+      return version_ == 0 || !d.is_known() ? d : nodes_[d.id].resolved;
+    return resolve_again(d);
   }
 
   // ---- building --------------------------------------------------------------------------------
 
-  constexpr dim constant(std::int64_t v) { return intern(node{dim_kind::constant, 0, 0, 0, 0, {}, v, {}, 0, {}, 0}, {}); }
+  constexpr dim constant(std::int64_t v) { return intern(make_node(dim_kind::constant, v), {}); }
   constexpr dim add(dim a, dim b) { return combine(a, b, 1); }
   constexpr dim sub(dim a, dim b) { return combine(a, b, -1); }
   constexpr dim neg(dim a) { return combine(zero_, a, -1); }
@@ -294,6 +273,9 @@ class dim_context {
   }
   constexpr dim mul(dim a, std::int64_t k) { return mul(a, constant(k)); }
   constexpr dim add(dim a, std::int64_t k) { return add(a, constant(k)); }
+  constexpr dim sub(dim a, std::int64_t k) { return sub(a, constant(k)); }
+  constexpr dim min(dim a, std::int64_t k) { return min(a, constant(k)); }
+  constexpr dim max(dim a, std::int64_t k) { return max(a, constant(k)); }
   /// floor(a / k). Requires k > 0.
   constexpr dim floordiv(dim a, std::int64_t k) {
     SOD2_ASSERT(k > 0);
@@ -304,6 +286,7 @@ class dim_context {
     // a = k*q + r with small coefficients in r: floor(a/k) = q + floor(r/k).
     const terms all = terms_of(a);
     terms quotient, rest;
+    rest.reserve(all.size());
     std::int64_t g = k;  // common divisor of k and the coefficients of r (constant excluded)
     for (const dim_operand& t : all) {
       const std::int64_t q = floor_div(t.a, k);
@@ -329,53 +312,57 @@ class dim_context {
       rest.push_back({shift, one_});
       return add(make_sum(quotient), make_sum(rest));
     }
+    // floor((floor(e/m) + p)/k) = floor((e + m*p)/(m*k)) when the inner division stands alone; the
+    // same for its negative, since -floor(e/m) = floor((m - 1 - e)/m).
+    std::size_t nested = rest.size();
+    bool alone = true;
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      if (kind(rest[i].d) == dim_kind::floordiv) {
+        alone = nested == rest.size();
+        nested = i;
+      }
+    if (nested != rest.size() && alone && (rest[nested].a == 1 || rest[nested].a == divisor - 1)) {
+      const dim atom = rest[nested].d;
+      // With divisor 2 both signs fit: keep the one that was written.
+      bool minus = rest[nested].a != 1;
+      if (divisor == 2)
+        for (const dim_operand& t : all) minus = minus || (t.d == atom && t.a < 0);
+      const std::int64_t m = nodes_[atom.id].value;
+      terms others;
+      for (std::size_t i = 0; i < rest.size(); ++i)
+        if (i != nested) others.push_back(rest[i]);
+      others.push_back({shift, one_});
+      const dim e = operand(atom, 0).d;
+      dim numerator = mul(make_sum(others), m);
+      numerator = minus ? add(sub(numerator, e), m - 1) : add(numerator, e);
+      std::int64_t product = 0;
+      if (numerator.is_known() && checked_mul(divisor, m, product)) {
+        if (minus) quotient.push_back({1, atom});
+        return add(make_sum(quotient), floordiv(numerator, product));
+      }
+    }
     // One spelling for floor and ceil: the leading coefficient takes its smaller magnitude;
     // floor(-e/k) = -floor((e + k - 1)/k).
     bool negated = false;
-    if (2 * rest[0].a > divisor) {
-      terms flipped;
+    if (rest[0].a > divisor - rest[0].a) {
       for (dim_operand& t : rest) {
         // c*t = divisor*t - f*t with f = divisor - c: whole multiples go to the quotient.
-        const std::int64_t f = divisor - t.a;
         quotient.push_back({1, t.d});
-        flipped.push_back({f, t.d});
+        t.a = divisor - t.a;
       }
-      rest = flipped;
       shift = divisor - 1 - shift;
       negated = true;
     }
-    terms inner = rest;
-    // floor((floor(e/m) + p)/k) = floor((e + m*p)/(m*k)) when the inner division stands alone.
-    std::size_t nested = inner.size();
-    bool single = true;
-    for (std::size_t i = 0; i < inner.size(); ++i)
-      if (kind(inner[i].d) == dim_kind::floordiv) {
-        if (nested != inner.size() || inner[i].a != 1) single = false;
-        nested = i;
-      }
+    rest.push_back({shift, one_});
+    const dim numerator = make_sum(rest);
+    if (!numerator.is_known()) return numerator;
+    const interval range = bounds(numerator);
     dim core{};
-    std::int64_t product = 0;
-    if (nested != inner.size() && single &&
-        checked_mul(divisor, nodes_[inner[nested].d.id].value, product)) {
-      const std::int64_t m = nodes_[inner[nested].d.id].value;
-      dim numerator = operand(inner[nested].d, 0).d;
-      terms others;
-      for (std::size_t i = 0; i < inner.size(); ++i)
-        if (i != nested) others.push_back(inner[i]);
-      others.push_back({shift, one_});
-      numerator = add(numerator, mul(make_sum(others), m));
-      core = floordiv(numerator, product);
-    } else {
-      inner.push_back({shift, one_});
-      const dim numerator = make_sum(inner);
-      if (!numerator.is_known()) return numerator;
-      const interval range = bounds(numerator);
-      if (!detail::is_infinite(range.lo) && !detail::is_infinite(range.hi) &&
-          floor_div(range.lo, divisor) == floor_div(range.hi, divisor))
-        core = constant(floor_div(range.lo, divisor));
-      else
-        core = make_floordiv(numerator, divisor);
-    }
+    if (!detail::is_infinite(range.lo) && !detail::is_infinite(range.hi) &&
+        floor_div(range.lo, divisor) == floor_div(range.hi, divisor))
+      core = constant(floor_div(range.lo, divisor));
+    else
+      core = make_floordiv(numerator, divisor);
     if (negated) core = neg(core);
     return add(make_sum(quotient), core);
   }
@@ -435,11 +422,16 @@ class dim_context {
     }
     return dim::undefined();
   }
-  /// A floating-point operation; `wide` selects float64, else float32. Folds constants in IEEE.
-  constexpr dim real(real_op op, bool wide, std::span<const dim> args) {
-    for (dim a : args)
-      if (!a.is_known()) return a;
-    bool folded = true;
+  /// A floating-point operation; `wide` selects float64, else float32. Folds constants in IEEE where
+  /// the result is an ordinary number.
+  constexpr dim real(real_op op, bool wide, std::span<const dim> given) {
+    small_vector<dim, 2> args;
+    for (dim a : given) {
+      const dim now = a.is_known() ? resolve(a) : a;
+      if (!now.is_known()) return now;
+      args.push_back(now);
+    }
+    bool folded = op != real_op::sqrt;
     double in[2] = {0, 0};
     for (std::size_t i = 0; i < args.size() && i < 2; ++i) {
       const dim a = args[i];
@@ -452,7 +444,7 @@ class dim_context {
       // Through the type itself: float32 rounds once, from the integer.
       return real_literal(wide ? static_cast<double>(value(args[0]))
                                : static_cast<double>(static_cast<float>(value(args[0]))), wide);
-    if (folded && op != real_op::sqrt) {
+    if (folded && foldable(op, wide, in[0], in[1])) {
       const double r = apply_real(op, wide, in[0], in[1]);
       if (is_integer_valued(op)) {
         if (!(r >= -9.2e18 && r <= 9.2e18)) return dim::overflow();
@@ -460,24 +452,28 @@ class dim_context {
       }
       return real_literal(r, wide);
     }
-    if ((op == real_op::mul || op == real_op::div) && is_real_literal(args[1]) && literal_value(args[1]) == 1.0)
+    const bool same_width = kind(args[0]) == dim_kind::real && is_wide(args[0]) == wide;
+    if ((op == real_op::mul || op == real_op::div) && same_width && is_real_literal(args[1]) &&
+        literal_value(args[1]) == 1.0)
       return args[0];
-    if ((op == real_op::add || op == real_op::sub) && is_real_literal(args[1]) && literal_value(args[1]) == 0.0)
+    if ((op == real_op::add || op == real_op::sub) && same_width && is_real_literal(args[1]) &&
+        literal_value(args[1]) == 0.0)
       return args[0];
-    // An integer that is exactly representable passes unchanged through its rounding.
-    if ((is_integer_valued(op)) && kind(args[0]) == dim_kind::real &&
-        static_cast<real_op>(nodes_[args[0].id].op) == real_op::from_int) {
-      const interval r = bounds(operand(args[0], 0).d);
-      const std::int64_t exact = wide ? (std::int64_t{1} << 53) : (std::int64_t{1} << 24);
-      if (r.lo >= -exact && r.hi <= exact) return operand(args[0], 0).d;
+    if (is_integer_valued(op)) {
+      const dim whole = exact_integer(op, args[0]);
+      if (whole.is_known()) return whole;
     }
     small_vector<dim_operand, 4> operands;
     for (dim a : args) operands.push_back({0, a});
-    node n{dim_kind::real, static_cast<std::uint8_t>(op), wide, 0, 0, {}, 0, {}, 0, {}, 0};
-    return intern(n, operands);
+    node n = make_node(dim_kind::real);
+    n.op = static_cast<std::uint8_t>(op);
+    n.wide = wide;
+    return intern_atom(n, operands);
   }
   constexpr dim real_literal(double v, bool wide) {
-    node n{dim_kind::real, static_cast<std::uint8_t>(real_op::literal), wide, 0, 0, {}, std::bit_cast<std::int64_t>(v), {}, 0, {}, 0};
+    node n = make_node(dim_kind::real, std::bit_cast<std::int64_t>(v));
+    n.op = static_cast<std::uint8_t>(real_op::literal);
+    n.wide = wide;
     return intern(n, {});
   }
 
@@ -535,7 +531,8 @@ class dim_context {
   /// Structural order, independent of the order in which expressions were built.
   constexpr int compare(dim a, dim b) const {
     if (a == b) return 0;
-    const terms x = terms_of(a), y = terms_of(b);
+    dim_operand one_a[1], one_b[1];
+    const operands_view x = term_view(a, one_a), y = term_view(b, one_b);
     for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) {
       if (const int c = compare_products(x[i].d, y[i].d); c != 0) return c;
       if (x[i].a != y[i].a) return x[i].a < y[i].a ? -1 : 1;
@@ -551,7 +548,11 @@ class dim_context {
     d = resolve(d);
     if (!d.is_known()) return {};
     if (kind(d) == dim_kind::constant) return interval::point(value(d));
-    if (nodes_[d.id].bounds_version == version_ + 1) return nodes_[d.id].range;
+    if (const std::uint32_t known_at = nodes_[d.id].bounds_version;
+        known_at != 0 && !changed_since(known_at - 1, nodes_[d.id].mask)) {
+      nodes_[d.id].bounds_version = version_ + 1;
+      return nodes_[d.id].range;
+    }
     interval out{};
     switch (kind(d)) {
       case dim_kind::symbol: out = symbols_[symbol_index(d)].range; break;
@@ -559,6 +560,7 @@ class dim_context {
         out = interval::point(0);
         for (std::size_t i = 0; i < operand_count(d); ++i)
           out = out + interval::point(operand(d, i).a) * bounds(operand(d, i).d);
+        out = meet(out, correlated_bounds(d));
         break;
       }
       case dim_kind::product: {
@@ -577,9 +579,10 @@ class dim_context {
         out = bounds(operand(d, 0).d);
         for (std::size_t i = 1; i < operand_count(d); ++i) {
           const interval next = bounds(operand(d, i).d);
-          out = kind(d) == dim_kind::min   ? sod2::min(out, next)
-                : kind(d) == dim_kind::max ? sod2::max(out, next)
-                                           : interval{min_of(out.lo, next.lo), max_of(out.hi, next.hi)};
+          // Broadcast is the larger one, unless a dim is 0.
+          out = kind(d) == dim_kind::min ? sod2::min(out, next)
+                : kind(d) == dim_kind::max || (out.lo >= 1 && next.lo >= 1) ? sod2::max(out, next)
+                                                                           : hull(out, next);
         }
         break;
       }
@@ -641,6 +644,10 @@ class dim_context {
   /// Is k a divisor of d at every binding.
   constexpr tri decide_divisible(dim d, std::int64_t k) {
     if (!d.is_known()) return tri::unknown;
+    if (k == 1) return tri::yes;
+    d = resolve(d);
+    if (!d.is_known()) return tri::unknown;
+    if (is_multiple(d, k)) return tri::yes;
     const dim rest = mod(d, k);
     if (!rest.is_known()) return tri::unknown;
     return decide_eq(rest, zero_);
@@ -650,12 +657,13 @@ class dim_context {
   static constexpr bool is_integer_valued(real_op op) { return op >= real_op::floor_int; }
   /// One IEEE operation in the given width; used by folding, evaluation and tests alike.
   static constexpr double apply_real(real_op op, bool wide, double x, double y) {
-    if (wide) return apply<double>(op, x, y);
-    return static_cast<double>(apply<float>(op, static_cast<float>(x), static_cast<float>(y)));
+    if (wide) return detail::apply_real<double>(op, x, y);
+    return static_cast<double>(detail::apply_real<float>(op, static_cast<float>(x), static_cast<float>(y)));
   }
 
  private:
   using terms = small_vector<dim_operand, 6>;
+  using operands_view = std::span<const dim_operand>;
   static constexpr std::uint32_t no_poison = 0xffffffff;
 
   struct node {
@@ -663,13 +671,21 @@ class dim_context {
     std::uint8_t op = 0;
     bool wide = false;
     std::uint32_t first = 0, count = 0;
+    std::uint32_t weight = 1;    // size when written out
     dim replaced_by{};           // atoms: what a fact made of it
     std::int64_t value = 0;      // constant, symbol index, divisor, literal bits
+    std::uint64_t mask = 0;      // one bit an atom below (shared by hash): what a fact may concern
     interval range{};
     std::uint32_t bounds_version = 0;  // version + 1 for which `range` holds
     dim resolved{};
     std::uint32_t resolved_version = 0;
   };
+  static constexpr node make_node(dim_kind kind, std::int64_t value = 0) {
+    node n;
+    n.kind = kind;
+    n.value = value;
+    return n;
+  }
   struct symbol_info {
     std::uint32_t name_first = 0, name_count = 0, note_first = 0, note_count = 0;
     symbol_origin origin = symbol_origin::input;
@@ -701,8 +717,12 @@ class dim_context {
     text_.append(name.data(), name.data() + name.size());
     s.origin = origin;
     s.range = range;
-    s.expr = intern(node{dim_kind::symbol, 0, 0, 0, 0, {}, index, {}, 0, {}, 0}, {});
+    s.expr = intern(make_node(dim_kind::symbol, index), {});
     symbols_.push_back(s);
+    if (origin != symbol_origin::strided) {
+      if (names_.size() < 2 * (symbols_.size() + 1)) rehash_names();
+      else insert_name(index);
+    }
     return index;
   }
   // Replaces symbol s by step*t + offset with a hidden t. False when no value remains.
@@ -729,12 +749,153 @@ class dim_context {
     symbols_[hidden].offset = whole_offset;
     const dim multiple = add(mul(symbols_[hidden].expr, step), offset);
     nodes_[symbols_[index].expr.id].replaced_by = multiple;
-    ++version_;
+    touch(symbols_[index].expr);
     return true;
+  }
+  // Every fact goes through here: what it concerns is looked at anew, the rest keeps its memo.
+  constexpr void touch(dim atom) {
+    changes_.push_back(nodes_[atom.id].mask);
+    ++version_;
+  }
+  constexpr bool changed_since(std::uint32_t version, std::uint64_t mask) const {
+    for (std::size_t i = version; i < changes_.size(); ++i)
+      if ((changes_[i] & mask) != 0) return true;
+    return false;
+  }
+  // False when no value remains.
+  constexpr bool narrow(std::uint32_t index, interval range) {
+    symbol_info& s = symbols_[index];
+    const interval both = meet(s.range, range);
+    if (both == s.range) return true;
+    s.range = both;
+    touch(s.expr);
+    return !both.empty();
+  }
+  // line = scale*t + offset lies in `range`: narrows t. False when no value remains.
+  constexpr bool narrow_through(linear_symbol line, interval range) {
+    if (line.symbol < 0 || line.scale == 0) return true;
+    const interval shifted = range - interval::point(line.offset);
+    const interval up = line.scale > 0 ? shifted : -shifted;
+    const std::int64_t scale = line.scale > 0 ? line.scale : -line.scale;
+    interval wanted{};
+    if (!detail::is_infinite(up.lo)) wanted.lo = ceil_div(up.lo, scale);
+    if (!detail::is_infinite(up.hi)) wanted.hi = floor_div(up.hi, scale);
+    return narrow(static_cast<std::uint32_t>(line.symbol), wanted);
+  }
+  // a*b mod m without overflow, by doubling. 0 <= a, b < m.
+  static constexpr std::int64_t mul_mod(std::int64_t a, std::int64_t b, std::int64_t m) {
+    std::int64_t out = 0;
+    for (; b > 0; b /= 2) {
+      if (b % 2 != 0) out = out >= m - a ? out - (m - a) : out + a;
+      a = a >= m - a ? a - (m - a) : a + a;
+    }
+    return out;
+  }
+  // x with a*x = 1 (mod m), where gcd(a, m) = 1 and m > 1.
+  static constexpr std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
+    std::int64_t r0 = m, r1 = a, t0 = 0, t1 = 1;
+    while (r1 != 0) {
+      const std::int64_t q = r0 / r1;
+      const std::int64_t r2 = r0 - q * r1, t2 = t0 - q * t1;
+      r0 = r1;
+      r1 = r2;
+      t0 = t1;
+      t1 = t2;
+    }
+    return floor_mod(t0, m);
+  }
+
+  constexpr std::int64_t find_name(std::string_view name, symbol_origin origin) const {
+    if (names_.empty()) return -1;
+    const std::size_t mask = names_.size() - 1;
+    for (std::size_t slot = hash_text(name) & mask; names_[slot] != 0; slot = (slot + 1) & mask)
+      if (symbols_[names_[slot] - 1].origin == origin && name_of_symbol(names_[slot] - 1) == name)
+        return names_[slot] - 1;
+    return -1;
+  }
+  constexpr void insert_name(std::uint32_t index) {
+    const std::size_t mask = names_.size() - 1;
+    std::size_t slot = hash_text(name_of_symbol(index)) & mask;
+    while (names_[slot] != 0) slot = (slot + 1) & mask;
+    names_[slot] = index + 1;
+  }
+  constexpr void rehash_names() {
+    names_.assign(names_.empty() ? 16 : names_.size() * 2, 0);
+    for (std::uint32_t i = 0; i < symbols_.size(); ++i)
+      if (symbols_[i].origin != symbol_origin::strided) insert_name(i);
+  }
+
+  constexpr dim resolve_again(dim d) {
+    const dim memo = nodes_[d.id].resolved;
+    if (memo.is_known() &&
+        !changed_since(nodes_[d.id].resolved_version, nodes_[d.id].mask | nodes_[memo.id].mask)) {
+      nodes_[d.id].resolved_version = version_;
+      return memo;
+    }
+    // Rebuilding an expression may meet the expression itself: it stands for itself meanwhile.
+    nodes_[d.id].resolved = d;
+    nodes_[d.id].resolved_version = version_;
+    const dim out = rebuild(d);
+    nodes_[d.id].resolved = out;
+    return out;
+  }
+  constexpr dim rebuild(dim d) {
+    const dim_kind k = kind(d);
+    const std::size_t n = operand_count(d);
+    if (nodes_[d.id].replaced_by.is_known()) return resolve(nodes_[d.id].replaced_by);
+    switch (k) {
+      case dim_kind::sum: {
+        terms list;
+        bool changed = false;
+        for (std::size_t i = 0; i < n; ++i) {
+          const dim_operand o = operand(d, i);
+          const dim now = resolve(o.d);
+          changed = changed || now != o.d;
+          if (!now.is_known()) return now;
+          dim_operand one[1];
+          for (const dim_operand& t : term_view(now, one)) {
+            std::int64_t c = 0;
+            if (!checked_mul(t.a, o.a, c)) return dim::overflow();
+            list.push_back({c, t.d});
+          }
+        }
+        return changed ? make_sum(list) : d;
+      }
+      case dim_kind::product: {
+        dim acc = one_;
+        bool changed = false;
+        for (std::size_t i = 0; i < n; ++i) {
+          const dim_operand o = operand(d, i);
+          const dim now = resolve(o.d);
+          changed = changed || now != o.d;
+          for (std::int64_t p = 0; p < o.a; ++p) acc = multiply(acc, now);
+        }
+        return changed ? acc : d;
+      }
+      case dim_kind::floordiv: return floordiv(resolve(operand(d, 0).d), nodes_[d.id].value);
+      case dim_kind::min:
+      case dim_kind::max:
+      case dim_kind::broadcast: {
+        dim out = resolve(operand(d, 0).d);
+        for (std::size_t i = 1; i < n; ++i) {
+          const dim next = resolve(operand(d, i).d);
+          out = k == dim_kind::min ? min(out, next) : k == dim_kind::max ? max(out, next) : broadcast(out, next);
+        }
+        return out;
+      }
+      case dim_kind::real: {
+        if (real_operation(d) == real_op::literal) return d;
+        small_vector<dim, 4> args;
+        for (std::size_t i = 0; i < n; ++i) args.push_back(operand(d, i).d);
+        return real(real_operation(d), is_wide(d), args);
+      }
+      default: return d;
+    }
   }
   // d as scale*symbol + offset, if it is that.
   constexpr linear_symbol as_linear_symbol(dim d) const {
-    const terms all = terms_of(d);
+    dim_operand one[1];
+    const operands_view all = term_view(d, one);
     linear_symbol out;
     if (all.empty() || all.size() > 2 || kind(all[0].d) != dim_kind::symbol) return out;
     if (all.size() == 2 && all[1].d != one_) return out;
@@ -746,6 +907,7 @@ class dim_context {
 
   constexpr bool contains(dim d, dim atom) const {
     if (d == atom) return true;
+    if ((nodes_[d.id].mask & nodes_[atom.id].mask) != nodes_[atom.id].mask) return false;
     for (std::size_t i = 0; i < operand_count(d); ++i)
       if (contains(operand(d, i).d, atom)) return true;
     return false;
@@ -753,16 +915,28 @@ class dim_context {
 
   // A canonical expression as terms, leading first, the constant last.
   constexpr terms terms_of(dim d) const {
+    dim_operand one[1];
+    const operands_view view = term_view(d, one);
     terms out;
-    const dim_kind k = kind(d);
-    if (k == dim_kind::constant) {
-      if (value(d) != 0) out.push_back({value(d), one_});
-    } else if (k == dim_kind::sum) {
-      out.append(operands_.data() + nodes_[d.id].first, operands_.data() + nodes_[d.id].first + nodes_[d.id].count);
-    } else {
-      out.push_back({1, d});
-    }
+    out.append(view);
     return out;
+  }
+  // The same without a copy: valid until something is interned; `one` keeps a single term.
+  constexpr operands_view term_view(dim d, dim_operand (&one)[1]) const {
+    const node& n = nodes_[d.id];
+    if (n.kind == dim_kind::sum) return {operands_.data() + n.first, n.count};
+    if (n.kind == dim_kind::constant) {
+      one[0] = {n.value, one_};
+      return {one, n.value == 0 ? std::size_t{0} : std::size_t{1}};
+    }
+    one[0] = {1, d};
+    return {one, 1};
+  }
+  constexpr operands_view factor_view(dim product, dim_operand (&one)[1]) const {
+    const node& n = nodes_[product.id];
+    if (n.kind == dim_kind::product) return {operands_.data() + n.first, n.count};
+    one[0] = {1, product};
+    return {one, product == one_ ? std::size_t{0} : std::size_t{1}};
   }
   constexpr dim combine(dim a, dim b, std::int64_t sign) {
     if (const dim bad = poison(a, b); bad.id != no_poison) return bad;
@@ -771,7 +945,8 @@ class dim_context {
     if (const dim bad = poison(a, b); bad.id != no_poison) return bad;
     if (b == zero_) return a;
     if (a == zero_ && sign == 1) return b;
-    const terms x = terms_of(a), y = terms_of(b);
+    dim_operand one_a[1], one_b[1];
+    const operands_view x = term_view(a, one_a), y = term_view(b, one_b);
     terms out;
     out.reserve(x.size() + y.size());
     std::size_t i = 0, j = 0;
@@ -837,27 +1012,74 @@ class dim_context {
       if (list[0].d == one_) return constant(list[0].a);
       if (list[0].a == 1) return list[0].d;
     }
-    return intern(node{dim_kind::sum, 0, 0, 0, 0, {}, 0, {}, 0, {}, 0}, list);
+    const dim shorter = complete(list);
+    return shorter.is_undefined() ? intern(make_node(dim_kind::sum), list) : shorter;
+  }
+  // Sums of whole families: floor(e/k) + floor((e+1)/k) + ... + floor((e+k-1)/k) = e (Hermite), as
+  // interleaved slices give them; min(a,b) + max(a,b) = a + b. Undefined when there is none.
+  constexpr dim complete(const terms& list) {
+    std::size_t divisions = 0, extremes = 0;
+    for (const dim_operand& t : list) {
+      const dim_kind k = kind(t.d);
+      divisions += k == dim_kind::floordiv ? 1 : 0;
+      extremes += k == dim_kind::min || k == dim_kind::max ? 1 : 0;
+    }
+    if (divisions < 2 && extremes < 2) return dim::undefined();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const dim_kind kind_i = kind(list[i].d);
+      small_vector<std::size_t, 6> family;
+      dim total{};
+      if (kind_i == dim_kind::floordiv) {
+        const std::int64_t k = value(list[i].d);
+        if (k > static_cast<std::int64_t>(divisions)) continue;
+        family.push_back(i);
+        const dim e = operand(list[i].d, 0).d;
+        for (std::int64_t step = 1; step < k; ++step)
+          for (std::size_t j = 0; j < list.size(); ++j)
+            if (list[j].a == list[i].a && kind(list[j].d) == dim_kind::floordiv && value(list[j].d) == k &&
+                operand(list[j].d, 0).d == add(e, step))
+              family.push_back(j);
+        if (family.size() != static_cast<std::size_t>(k)) continue;
+        total = e;
+      } else if (kind_i == dim_kind::min && operand_count(list[i].d) == 2) {
+        for (std::size_t j = 0; j < list.size(); ++j)
+          if (list[j].a == list[i].a && kind(list[j].d) == dim_kind::max && operand_count(list[j].d) == 2 &&
+              operand(list[j].d, 0).d == operand(list[i].d, 0).d &&
+              operand(list[j].d, 1).d == operand(list[i].d, 1).d)
+            family.push_back(j);
+        if (family.empty()) continue;
+        family.push_back(i);
+        total = add(operand(list[i].d, 0).d, operand(list[i].d, 1).d);
+      } else {
+        continue;
+      }
+      terms rest;
+      for (std::size_t j = 0; j < list.size(); ++j) {
+        bool used = false;
+        for (std::size_t f : family) used = used || f == j;
+        if (!used) rest.push_back(list[j]);
+      }
+      return add(make_sum(rest), mul(total, list[i].a));
+    }
+    return dim::undefined();
   }
   constexpr terms factors_of(dim product) const {
+    dim_operand one[1];
+    const operands_view view = factor_view(product, one);
     terms out;
-    if (product == one_) return out;
-    if (kind(product) == dim_kind::product)
-      out.append(operands_.data() + nodes_[product.id].first,
-                 operands_.data() + nodes_[product.id].first + nodes_[product.id].count);
-    else
-      out.push_back({1, product});
+    out.append(view);
     return out;
   }
   constexpr dim make_product(const terms& factors) {
     if (factors.empty()) return one_;
     if (factors.size() == 1 && factors[0].a == 1) return factors[0].d;
-    return intern(node{dim_kind::product, 0, 0, 0, 0, {}, 0, {}, 0, {}, 0}, factors);
+    return intern(make_node(dim_kind::product), factors);
   }
   constexpr dim multiply_products(dim a, dim b) {
     if (a == one_) return b;
     if (b == one_) return a;
-    const terms x = factors_of(a), y = factors_of(b);
+    dim_operand one_a[1], one_b[1];
+    const operands_view x = factor_view(a, one_a), y = factor_view(b, one_b);
     terms out;
     std::size_t i = 0, j = 0;
     while (i < x.size() || j < y.size()) {
@@ -867,6 +1089,7 @@ class dim_context {
       } else if (c > 0) {
         out.push_back(y[j++]);
       } else {
+        if (x[i].a + y[j].a > max_power) return dim::unknown();
         out.push_back({x[i].a + y[j].a, x[i].d});
         ++i;
         ++j;
@@ -905,7 +1128,8 @@ class dim_context {
     if (a == b) return 0;
     const std::int64_t da = degree(a), db = degree(b);
     if (da != db) return da > db ? -1 : 1;
-    const terms x = factors_of(a), y = factors_of(b);
+    dim_operand one_a[1], one_b[1];
+    const operands_view x = factor_view(a, one_a), y = factor_view(b, one_b);
     for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) {
       if (const int c = compare_atoms(x[i].d, y[i].d); c != 0) return c;
       if (x[i].a != y[i].a) return x[i].a > y[i].a ? -1 : 1;
@@ -926,10 +1150,8 @@ class dim_context {
   }
 
   constexpr dim make_floordiv(dim numerator, std::int64_t k) {
-    node n{dim_kind::floordiv, 0, 0, 0, 0, {}, k, {}, 0, {}, 0};
-    small_vector<dim_operand, 4> args;
-    args.push_back({0, numerator});
-    return intern(n, args);
+    const dim_operand args[1] = {{0, numerator}};
+    return intern_atom(make_node(dim_kind::floordiv, k), args);
   }
   constexpr void collect(dim_kind k, dim d, small_vector<dim, 4>& out) const {
     if (kind(d) == k)
@@ -943,7 +1165,7 @@ class dim_context {
     for (dim d : list)
       if (args.empty() || args.back().d != d) args.push_back({0, d});
     if (args.size() == 1) return args[0].d;
-    return intern(node{k, 0, 0, 0, 0, {}, 0, {}, 0, {}, 0}, args);
+    return intern_atom(make_node(k), args);
   }
   constexpr dim extremum(dim_kind k, dim a, dim b) {
     if (const dim bad = poison(a, b); bad.id != no_poison) return bad;
@@ -1042,11 +1264,68 @@ class dim_context {
     }
     return false;
   }
+  // Divides term by term, factor by factor; extremes are multiples when all their operands are.
+  constexpr bool is_multiple(dim d, std::int64_t k) const {
+    if (k == 1) return true;
+    switch (kind(d)) {
+      case dim_kind::constant: return value(d) % k == 0;
+      case dim_kind::sum:
+        for (std::size_t i = 0; i < operand_count(d); ++i)
+          if (!is_multiple(operand(d, i).d, k / gcd(k, operand(d, i).a))) return false;
+        return true;
+      case dim_kind::product:
+        for (std::size_t i = 0; i < operand_count(d) && k > 1; ++i) {
+          const std::int64_t g = atom_multiple(operand(d, i).d, k);
+          for (std::int64_t p = 0; p < operand(d, i).a; ++p) k /= gcd(k, g);
+        }
+        return k == 1;
+      default: return atom_multiple(d, k) == k;
+    }
+  }
+  // A divisor of k that divides the atom.
+  constexpr std::int64_t atom_multiple(dim d, std::int64_t k) const {
+    if (kind(d) != dim_kind::min && kind(d) != dim_kind::max && kind(d) != dim_kind::broadcast) return 1;
+    std::int64_t common = k;
+    for (std::size_t i = 0; i < operand_count(d); ++i) {
+      const dim e = operand(d, i).d;
+      dim_operand one[1];
+      std::int64_t g = k;
+      for (const dim_operand& t : term_view(e, one)) g = gcd(g, t.a);
+      common = gcd(common, g);
+    }
+    return common;
+  }
   constexpr dim replace_term(const terms& all, std::size_t at, dim with) {
     terms rest;
     for (std::size_t j = 0; j < all.size(); ++j)
       if (j != at) rest.push_back(all[j]);
     return add(make_sum(rest), mul(with, all[at].a));
+  }
+  // Range of a sum in which a floor division meets its own numerator, as in H - 3*floordiv(H, 3):
+  // k*floor(e/k) = e - r with 0 <= r < k, and equal terms cancel.
+  constexpr interval correlated_bounds(dim d) {
+    interval out{};
+    const std::size_t n = operand_count(d);
+    if (n > 8) return out;
+    for (std::size_t i = 0; i < n; ++i) {
+      const dim_operand o = operand(d, i);
+      if (kind(o.d) != dim_kind::floordiv) continue;
+      const std::int64_t k = value(o.d);
+      const dim e = operand(o.d, 0).d;
+      const dim rest = sub(d, mul(o.d, o.a));
+      const dim scaled = add(mul(rest, k), mul(e, o.a));
+      if (!scaled.is_known() || term_count(scaled) >= term_count(rest) + term_count(e)) continue;
+      const interval whole = bounds(scaled) - interval::point(o.a) * interval{0, k - 1};
+      out = meet(out, {detail::is_infinite(whole.lo) ? whole.lo : ceil_div(whole.lo, k),
+                       detail::is_infinite(whole.hi) ? whole.hi : floor_div(whole.hi, k)});
+    }
+    return out;
+  }
+  // Without the constant.
+  constexpr std::size_t term_count(dim d) const {
+    dim_operand one[1];
+    const operands_view all = term_view(d, one);
+    return all.size() - (!all.empty() && all.back().d == one_ ? 1 : 0);
   }
   // With every atom x written as lo + x', x' >= 0, are all coefficients but the constant >= 0 and
   // the constant >= least? Products are expanded; atoms without a lower bound end it.
@@ -1067,7 +1346,9 @@ class dim_context {
             std::int64_t c = 0;
             if (!checked_mul(e.a, lo, c)) return false;
             if (c != 0) next.push_back({c, e.d});
-            next.push_back({e.a, multiply_products(e.d, f.d)});
+            const dim grown = multiply_products(e.d, f.d);
+            if (!grown.is_known()) return false;
+            next.push_back({e.a, grown});
           }
           if (next.size() > 32) return false;
           expanded = next;
@@ -1093,41 +1374,50 @@ class dim_context {
     return fixed >= least;
   }
 
-  template <class Float>
-  static constexpr Float floor_of(Float v) {
-    if (!(v > Float(-9.2e18) && v < Float(9.2e18))) return v;
-    const std::int64_t i = static_cast<std::int64_t>(v);
-    const Float f = static_cast<Float>(i);
-    return f > v ? f - Float(1) : f;
+  // Folding stays away from infinities and NaN: constant expressions may not hold them.
+  static constexpr bool foldable(real_op op, bool wide, double x, double y) {
+    const double large = wide ? 1e150 : 1e18;
+    if (!(x > -large && x < large && y > -large && y < large)) return false;
+    return op != real_op::div || y > 1 / large || y < -1 / large;
   }
-  template <class Float>
-  static constexpr Float apply(real_op op, Float x, Float y) {
-    switch (op) {
-      case real_op::literal:
-      case real_op::from_int: return x;
-      case real_op::add: return x + y;
-      case real_op::sub: return x - y;
-      case real_op::mul: return x * y;
-      case real_op::div: return y == Float(0) ? Float(0) : x / y;
-      case real_op::min: return y < x ? y : x;
-      case real_op::max: return x < y ? y : x;
-      case real_op::neg: return -x;
-      case real_op::sqrt: return Float(0);  // never folded: evaluated by the size program
-      case real_op::floor:
-      case real_op::floor_int: return floor_of(x);
-      case real_op::ceil:
-      case real_op::ceil_int: return -floor_of(-x);
-      case real_op::round:
-      case real_op::round_int: {
-        const Float f = floor_of(x);
-        const Float rest = x - f;
-        if (rest < Float(0.5)) return f;
-        if (rest > Float(0.5)) return f + Float(1);
-        return floor_of(f / Float(2)) * Float(2) == f ? f : f + Float(1);
+  // An integer that passes exactly through floating point: floor(f32(e)) = e, floor(f32(e)*2.0) = 2*e,
+  // floor(f32(e)/3.0) = floordiv(e, 3) while everything fits the significand. Undefined otherwise.
+  constexpr dim exact_integer(real_op op, dim arg) {
+    if (kind(arg) != dim_kind::real) return dim::undefined();
+    const bool wide = is_wide(arg);
+    const std::int64_t exact = wide ? (std::int64_t{1} << 53) : (std::int64_t{1} << 24);
+    real_op outer = real_operation(arg);
+    dim inner = arg;
+    std::int64_t k = 1;
+    if (outer == real_op::mul || outer == real_op::div) {
+      const dim factor = operand(arg, 1).d;
+      if (!is_real_literal(factor)) return dim::undefined();
+      double c = literal_value(factor);
+      if (outer == real_op::mul && c > 0 && c < 1 && power_of_two(1 / c)) {
+        c = 1 / c;
+        outer = real_op::div;
       }
-      case real_op::trunc_int: return x < Float(0) ? -floor_of(-x) : floor_of(x);
+      if (!(c >= 1 && c <= 1e6) || static_cast<double>(static_cast<std::int64_t>(c)) != c) return dim::undefined();
+      k = static_cast<std::int64_t>(c);
+      inner = operand(arg, 0).d;
+      if (kind(inner) != dim_kind::real || is_wide(inner) != wide) return dim::undefined();
     }
-    return x;
+    if (real_operation(inner) != real_op::from_int) return dim::undefined();
+    const dim e = operand(inner, 0).d;
+    if (is_real_valued(e)) return dim::undefined();
+    const interval r = bounds(e);
+    if (outer != real_op::div) {
+      if (r.lo < -exact / k || r.hi > exact / k) return dim::undefined();
+      return mul(e, k);
+    }
+    if (r.lo < 0 || r.hi > exact - k) return dim::undefined();
+    if (op == real_op::ceil_int) return ceildiv(e, k);
+    return op == real_op::round_int ? dim::undefined() : floordiv(e, k);
+  }
+  static constexpr bool power_of_two(double v) {
+    for (double p = 1; p <= 1e6; p *= 2)
+      if (p == v) return true;
+    return false;
   }
   constexpr real_interval real_bounds(dim d) {
     if (kind(d) != dim_kind::real) {
@@ -1178,7 +1468,14 @@ class dim_context {
       if (!(operands_[m.first + i] == args[i])) return false;
     return true;
   }
-  constexpr dim intern(node n, std::span<const dim_operand> args) {
+  // Atoms nest, so that their size is capped.
+  constexpr dim intern_atom(const node& n, std::span<const dim_operand> args) {
+    std::uint32_t weight = 1;
+    for (const dim_operand& o : args) weight += nodes_[o.d.id].weight;
+    return weight > max_weight ? dim::unknown() : intern(n, args);
+  }
+  // `args` may not lie in operands_.
+  constexpr dim intern(const node& n, std::span<const dim_operand> args) {
     if (table_.size() < 2 * (nodes_.size() + 1)) rehash();
     const std::size_t mask = table_.size() - 1;
     std::size_t slot = hash_of(n, args) & mask;
@@ -1190,11 +1487,20 @@ class dim_context {
       }
       slot = (slot + 1) & mask;
     }
-    n.first = static_cast<std::uint32_t>(operands_.size());
-    n.count = static_cast<std::uint32_t>(args.size());
-    operands_.append(args);
     const std::uint32_t id = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(n);
+    node& made = nodes_.push_back(n);
+    made.first = static_cast<std::uint32_t>(operands_.size());
+    made.count = static_cast<std::uint32_t>(args.size());
+    operands_.append(args);
+    if (n.kind >= dim_kind::symbol && n.kind <= dim_kind::real)
+      made.mask = std::uint64_t{1} << (hash_mix(0, id) >> 58);
+    for (const dim_operand& o : args) {
+      made.mask |= nodes_[o.d.id].mask;
+      made.weight += nodes_[o.d.id].weight;
+    }
+    // Builders resolve their operands, so what is new is canonical under the facts of now.
+    made.resolved = {id};
+    made.resolved_version = version_;
     table_[slot] = id;
     return {id};
   }
@@ -1213,6 +1519,8 @@ class dim_context {
   vector<dim_operand> operands_;
   vector<std::uint32_t> table_;
   vector<symbol_info> symbols_;
+  vector<std::uint32_t> names_;     // hash table of symbol index + 1
+  vector<std::uint64_t> changes_;  // per version: mask of the atom that a fact was about
   vector<char> text_;
   dim zero_{}, one_{};
   std::uint32_t version_ = 0;

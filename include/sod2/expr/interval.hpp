@@ -27,9 +27,10 @@ constexpr bool is_infinite(std::int64_t v) { return v == infinity || v == minus_
 constexpr std::int64_t sat_neg(std::int64_t v) {
   return v == minus_infinity ? infinity : v == infinity ? minus_infinity : -v;
 }
-// Sums of one end each; opposite infinities cannot meet there, overflow saturates.
-constexpr std::int64_t sat_add(std::int64_t a, std::int64_t b) {
-  if (is_infinite(a)) return a;
+// Sums of one end each; overflow saturates. Where opposite infinities meet, `weak` is the end that
+// promises nothing.
+constexpr std::int64_t sat_add(std::int64_t a, std::int64_t b, std::int64_t weak) {
+  if (is_infinite(a)) return is_infinite(b) && a != b ? weak : a;
   if (is_infinite(b)) return b;
   std::int64_t r = 0;
   if (checked_add(a, b, r)) return r;
@@ -48,7 +49,7 @@ constexpr std::int64_t max_of(std::int64_t a, std::int64_t b) { return a < b ? b
 
 constexpr interval operator-(interval a) { return {detail::sat_neg(a.hi), detail::sat_neg(a.lo)}; }
 constexpr interval operator+(interval a, interval b) {
-  return {detail::sat_add(a.lo, b.lo), detail::sat_add(a.hi, b.hi)};
+  return {detail::sat_add(a.lo, b.lo, minus_infinity), detail::sat_add(a.hi, b.hi, infinity)};
 }
 constexpr interval operator-(interval a, interval b) { return a + (-b); }
 constexpr interval operator*(interval a, interval b) {
