@@ -102,9 +102,13 @@ class size_program_builder {
 
   /// Adds an output and gives its position. Requires a known expression.
   std::uint32_t add_output(dim d) {
-    const dim resolved = context_.resolve(d);
-    SOD2_ASSERT(resolved.is_known());
-    const std::uint32_t reg = emit(resolved);
+    return add_output_as_is(context_.resolve(d));
+  }
+  /// Without applying facts: an assertion `a == b` must see both sides, although the context has
+  /// long replaced one by the other.
+  std::uint32_t add_output_as_is(dim d) {
+    SOD2_ASSERT(d.is_known());
+    const std::uint32_t reg = emit(d);
     program_.outputs_.push_back(reg);
     return static_cast<std::uint32_t>(program_.outputs_.size() - 1);
   }
