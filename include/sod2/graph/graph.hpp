@@ -33,13 +33,14 @@ struct constant_tensor {
   dtype type = dtype::undefined;
   std::vector<std::int64_t> dims;
   const std::byte* data = nullptr;
-  std::size_t size = 0;                // in bytes
-  std::vector<std::byte> owned;        // backs `data` when the graph owns it
-  std::vector<std::string> strings;    // elements of a string tensor
+  std::size_t size = 0;              // in bytes
+  std::vector<std::byte> owned;      // backs `data` when the graph owns it
+  std::vector<std::string> strings;  // elements of a string tensor
 
   constant_view view() const { return {data, size, dims, type}; }
 
-  static constant_tensor copy_of(dtype type, std::vector<std::int64_t> dims, const void* data, std::size_t bytes) {
+  static constant_tensor copy_of(dtype type, std::vector<std::int64_t> dims, const void* data,
+                                 std::size_t bytes) {
     constant_tensor t;
     t.type = type;
     t.dims = std::move(dims);
@@ -53,7 +54,8 @@ struct constant_tensor {
   static constant_tensor of(std::vector<std::int64_t> dims, std::span<const T> elements) {
     return copy_of(dtype_of<T>, std::move(dims), elements.data(), elements.size_bytes());
   }
-  static constant_tensor of_strings(std::vector<std::int64_t> dims, std::vector<std::string> elements) {
+  static constant_tensor of_strings(std::vector<std::int64_t> dims,
+                                    std::vector<std::string> elements) {
     constant_tensor t;
     t.type = dtype::string;
     t.dims = std::move(dims);
@@ -64,7 +66,8 @@ struct constant_tensor {
   }
 };
 
-/// A named attribute; the constructors make `attribute("axis", 1)` and `attribute("perm", {0, 2, 1})`.
+/// A named attribute; the constructors make `attribute("axis", 1)` and `attribute("perm", {0, 2,
+/// 1})`.
 struct attribute {
   std::string name;
   attribute_kind kind = attribute_kind::none;
@@ -78,11 +81,15 @@ struct attribute {
 
   attribute() = default;
   attribute(std::string n, int v) : name(std::move(n)), kind(attribute_kind::integer), integer(v) {}
-  attribute(std::string n, std::int64_t v) : name(std::move(n)), kind(attribute_kind::integer), integer(v) {}
+  attribute(std::string n, std::int64_t v)
+      : name(std::move(n)), kind(attribute_kind::integer), integer(v) {}
   attribute(std::string n, double v) : name(std::move(n)), kind(attribute_kind::real), real(v) {}
-  attribute(std::string n, float v) : name(std::move(n)), kind(attribute_kind::real), real(static_cast<double>(v)) {}
-  attribute(std::string n, const char* v) : name(std::move(n)), kind(attribute_kind::string), string(v) {}
-  attribute(std::string n, std::string v) : name(std::move(n)), kind(attribute_kind::string), string(std::move(v)) {}
+  attribute(std::string n, float v)
+      : name(std::move(n)), kind(attribute_kind::real), real(static_cast<double>(v)) {}
+  attribute(std::string n, const char* v)
+      : name(std::move(n)), kind(attribute_kind::string), string(v) {}
+  attribute(std::string n, std::string v)
+      : name(std::move(n)), kind(attribute_kind::string), string(std::move(v)) {}
   attribute(std::string n, std::initializer_list<std::int64_t> v)
       : name(std::move(n)), kind(attribute_kind::integers), integers(v) {}
   attribute(std::string n, std::vector<std::int64_t> v)
@@ -163,7 +170,8 @@ class graph {
     return v;
   }
   template <class T>
-  value_id constant(std::string name, std::vector<std::int64_t> dims, const std::vector<T>& elements) {
+  value_id constant(std::string name, std::vector<std::int64_t> dims,
+                    const std::vector<T>& elements) {
     return constant(std::move(name), constant_tensor::of<T>(std::move(dims), elements));
   }
   void set_constant(value_id v, constant_tensor tensor) {
@@ -176,9 +184,10 @@ class graph {
     }
   }
   /// Adds an operator with one output and returns that.
-  value_id op(std::string op_name, std::vector<value_id> inputs, std::vector<attribute> attributes = {},
-              std::string output_name = {}) {
-    return ops(std::move(op_name), std::move(inputs), 1, std::move(attributes), std::move(output_name))[0];
+  value_id op(std::string op_name, std::vector<value_id> inputs,
+              std::vector<attribute> attributes = {}, std::string output_name = {}) {
+    return ops(std::move(op_name), std::move(inputs), 1, std::move(attributes),
+               std::move(output_name))[0];
   }
   /// Adds an operator with several outputs.
   std::vector<value_id> ops(std::string op_name, std::vector<value_id> inputs, std::size_t outputs,
@@ -232,13 +241,21 @@ struct graph_traits<graph> {
   using value_handle = value_id;
   using scope_handle = scope_id;
 
-  static std::span<const node_id> nodes(const graph& g, scope_id s = {}) { return g.scopes()[s.index].nodes; }
-  static std::span<const value_id> graph_inputs(const graph& g, scope_id s = {}) { return g.scopes()[s.index].inputs; }
-  static std::span<const value_id> graph_outputs(const graph& g, scope_id s = {}) { return g.scopes()[s.index].outputs; }
+  static std::span<const node_id> nodes(const graph& g, scope_id s = {}) {
+    return g.scopes()[s.index].nodes;
+  }
+  static std::span<const value_id> graph_inputs(const graph& g, scope_id s = {}) {
+    return g.scopes()[s.index].inputs;
+  }
+  static std::span<const value_id> graph_outputs(const graph& g, scope_id s = {}) {
+    return g.scopes()[s.index].outputs;
+  }
   static std::span<const value_id> inputs(const graph& g, node_id n) { return g[n].inputs; }
   static std::span<const value_id> outputs(const graph& g, node_id n) { return g[n].outputs; }
   static std::span<const scope_id> scopes(const graph& g, node_id n) { return g[n].scopes; }
-  static std::string_view scope_name(const graph& g, scope_id s) { return g.scopes()[s.index].name; }
+  static std::string_view scope_name(const graph& g, scope_id s) {
+    return g.scopes()[s.index].name;
+  }
   static std::string_view operator_name(const graph& g, node_id n) { return g[n].op; }
   static std::string_view operator_domain(const graph& g, node_id n) { return g[n].domain; }
   static int opset(const graph& g, node_id n) { return g[n].opset; }

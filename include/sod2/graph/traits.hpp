@@ -67,13 +67,14 @@ concept operator_graph = requires(const G& g, typename graph_traits<G>::node_han
 };
 
 template <class G>
-concept graph_with_scopes = operator_graph<G> && requires(const G& g, typename graph_traits<G>::node_handle n,
-                                                          typename graph_traits<G>::scope_handle s) {
-  graph_traits<G>::scopes(g, n);
-  graph_traits<G>::nodes(g, s);
-  graph_traits<G>::graph_inputs(g, s);
-  graph_traits<G>::graph_outputs(g, s);
-  graph_traits<G>::scope_name(g, s);
-};
+concept graph_with_scopes =
+    operator_graph<G> && requires(const G& g, typename graph_traits<G>::node_handle n,
+                                  typename graph_traits<G>::scope_handle s) {
+      graph_traits<G>::scopes(g, n);
+      graph_traits<G>::nodes(g, s);
+      graph_traits<G>::graph_inputs(g, s);
+      graph_traits<G>::graph_outputs(g, s);
+      graph_traits<G>::scope_name(g, s);
+    };
 
 }  // namespace sod2

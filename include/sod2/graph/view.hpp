@@ -1,7 +1,7 @@
 // graph_view: the dense, read-only form on which all heavy algorithms work, built once per graph.
 //
-// Sub-graphs are flattened into the same numbering: every node and value belongs to a scope, captured
-// outer values are simply used by id. Nodes of a scope are listed in topological order.
+// Sub-graphs are flattened into the same numbering: every node and value belongs to a scope,
+// captured outer values are simply used by id. Nodes of a scope are listed in topological order.
 #pragma once
 
 #include <cstdint>
@@ -72,10 +72,16 @@ class graph_view {
   bool is_graph_output(value_id v) const { return values_[v.index].is_output; }
 
   // ---- scopes ----
-  std::span<const value_id> inputs(scope_id s = root()) const { return scopes_[s.index].inputs.view(); }
-  std::span<const value_id> outputs(scope_id s = root()) const { return scopes_[s.index].outputs.view(); }
+  std::span<const value_id> inputs(scope_id s = root()) const {
+    return scopes_[s.index].inputs.view();
+  }
+  std::span<const value_id> outputs(scope_id s = root()) const {
+    return scopes_[s.index].outputs.view();
+  }
   /// Nodes of the scope itself, in topological order.
-  std::span<const node_id> order(scope_id s = root()) const { return scopes_[s.index].order.view(); }
+  std::span<const node_id> order(scope_id s = root()) const {
+    return scopes_[s.index].order.view();
+  }
   /// The control-flow node that owns the scope, or no_index for the root.
   std::uint32_t owner(scope_id s) const { return scopes_[s.index].owner; }
   std::string_view name(scope_id s) const { return text(scopes_[s.index].name); }
@@ -130,7 +136,8 @@ class handle_map {
  public:
   std::uint32_t find(std::uint64_t key) const {
     if (slots_.empty()) return no_index;
-    for (std::size_t i = hash_mix(0, key) & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
+    for (std::size_t i = hash_mix(0, key) & (slots_.size() - 1);;
+         i = (i + 1) & (slots_.size() - 1)) {
       if (slots_[i].index == no_index) return no_index;
       if (slots_[i].key == key) return slots_[i].index;
     }
@@ -192,10 +199,10 @@ class view_builder {
   result<graph_view> build() {
     view_.values_.push_back({});  // absent
     view_.scopes_.push_back({});
-    for (auto v : traits::graph_inputs(graph_))
-      SOD2_TRY(define_input(v, graph_view::root()));
+    for (auto v : traits::graph_inputs(graph_)) SOD2_TRY(define_input(v, graph_view::root()));
     SOD2_TRY(add_nodes(traits::nodes(graph_), graph_view::root(), {}));
-    for (auto v : traits::graph_outputs(graph_)) outputs_.push_back({key_of(v), graph_view::root()});
+    for (auto v : traits::graph_outputs(graph_))
+      outputs_.push_back({key_of(v), graph_view::root()});
     SOD2_TRY(connect());
     SOD2_TRY(sort());
     index_consumers();
@@ -210,7 +217,8 @@ class view_builder {
   };
 
   text_ref store(std::string_view text) {
-    const text_ref r{static_cast<std::uint32_t>(view_.text_.size()), static_cast<std::uint32_t>(text.size())};
+    const text_ref r{static_cast<std::uint32_t>(view_.text_.size()),
+                     static_cast<std::uint32_t>(text.size())};
     view_.text_.append(text.data(), text.data() + text.size());
     return r;
   }
@@ -284,8 +292,10 @@ class view_builder {
       entry.scope = scope;
       entry.user = key_of(n);
       if constexpr (requires { traits::attribute(graph_, n, std::string_view{}); })
-        entry.attributes = {&graph_, key_of(n), [](const void* g, std::uint64_t key, std::string_view attribute) {
-                              return traits::attribute(*static_cast<const G*>(g), handle_of<node_handle>(key), attribute);
+        entry.attributes = {&graph_, key_of(n),
+                            [](const void* g, std::uint64_t key, std::string_view attribute) {
+                              return traits::attribute(*static_cast<const G*>(g),
+                                                       handle_of<node_handle>(key), attribute);
                             }};
       entry.output_first = static_cast<std::uint32_t>(view_.operands_.size());
       std::size_t k = 0;
@@ -316,7 +326,8 @@ class view_builder {
       children.push_back(child);
       view_.scopes_.push_back({});
       view_.scopes_[child.index].owner = id;
-      const std::string name = std::string(node_name) + "/" + std::string(traits::scope_name(graph_, s));
+      const std::string name =
+          std::string(node_name) + "/" + std::string(traits::scope_name(graph_, s));
       view_.scopes_[child.index].name = store(name);
       for (auto v : traits::graph_inputs(graph_, s)) SOD2_TRY(define_input(v, child));
       SOD2_TRY(add_nodes(traits::nodes(graph_, s), child, name));
@@ -358,7 +369,8 @@ class view_builder {
   // The node of scope `s` through which a use inside `inner` happens: itself, or the control-flow
   // node whose sub-graph captures the value; no_index when the use is outside `s`.
   std::uint32_t ancestor_in(std::uint32_t node, scope_id s) const {
-    while (node != no_index && view_.nodes_[node].scope != s) node = view_.scopes_[view_.nodes_[node].scope.index].owner;
+    while (node != no_index && view_.nodes_[node].scope != s)
+      node = view_.scopes_[view_.nodes_[node].scope.index].owner;
     return node;
   }
   // Kahn's algorithm per scope, smallest original index first, so that a valid order is kept.
@@ -382,7 +394,8 @@ class view_builder {
       for (value_id v : view_.inputs(node_id{id})) depend(v, id);
     for (std::size_t s = 1; s < view_.scopes_.size(); ++s)
       for (value_id v : view_.scopes_[s].outputs)
-        if (v != sod2::absent && view_.values_[v.index].scope.index != s) depend(v, view_.scopes_[s].owner);
+        if (v != sod2::absent && view_.values_[v.index].scope.index != s)
+          depend(v, view_.scopes_[s].owner);
     if (self_ != no_index) return error(errc::cycle).at_node(view_.name(node_id{self_}));
     for (std::size_t e = 0; e < from.size(); ++e) {
       ++edge_first[from[e] + 1];

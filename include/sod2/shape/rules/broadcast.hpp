@@ -63,7 +63,8 @@ constexpr errc broadcast_shapes(Domain& domain, Sink& sink,
     value d = domain.constant(1);
     const bool has_a = i + a.size() >= rank, has_b = i + b.size() >= rank;
     if (has_a && has_b) {
-      if (const errc e = broadcast_dim(domain, sink, a[i + a.size() - rank], b[i + b.size() - rank], d);
+      if (const errc e =
+              broadcast_dim(domain, sink, a[i + a.size() - rank], b[i + b.size() - rank], d);
           e != errc::ok) {
         if (failed != nullptr) *failed = i;
         return e;

@@ -13,15 +13,16 @@ constexpr std::int64_t effective_kernel(std::int64_t kernel, std::int64_t dilati
   return dilation * (kernel - 1) + 1;
 }
 
-/// Sliding windows: floor((in + pads - effective_kernel) / stride) + 1; with `ceil_mode` rounded up.
-/// `kernel` is an expression since a weight's extent may be one. pads = begin + end.
+/// Sliding windows: floor((in + pads - effective_kernel) / stride) + 1; with `ceil_mode` rounded
+/// up. `kernel` is an expression since a weight's extent may be one. pads = begin + end.
 template <class Domain>
 constexpr typename Domain::value_type window_count(Domain& domain, typename Domain::value_type in,
                                                    typename Domain::value_type kernel,
                                                    std::int64_t stride, std::int64_t dilation,
                                                    std::int64_t pads, bool ceil_mode = false) {
   // in + pads - (dilation*(kernel-1) + 1)
-  const auto span = domain.add(domain.mul(kernel, domain.constant(dilation)), domain.constant(1 - dilation));
+  const auto span =
+      domain.add(domain.mul(kernel, domain.constant(dilation)), domain.constant(1 - dilation));
   const auto free = domain.sub(domain.add(in, domain.constant(pads)), span);
   const auto rounded = ceil_mode ? domain.add(free, domain.constant(stride - 1)) : free;
   return domain.add(domain.floordiv(rounded, stride), domain.constant(1));
@@ -34,10 +35,12 @@ constexpr typename Domain::value_type pool_count(Domain& domain, typename Domain
                                                  std::int64_t kernel, std::int64_t stride,
                                                  std::int64_t dilation, std::int64_t pad_begin,
                                                  std::int64_t pad_end, bool ceil_mode) {
-  const auto count = window_count(domain, in, domain.constant(kernel), stride, dilation, pad_begin + pad_end, ceil_mode);
+  const auto count = window_count(domain, in, domain.constant(kernel), stride, dilation,
+                                  pad_begin + pad_end, ceil_mode);
   if (!ceil_mode) return count;
   // The last window starts at (count-1)*stride and must lie before in + pad_begin.
-  const auto starts = domain.floordiv(domain.add(in, domain.constant(pad_begin + stride - 1)), stride);
+  const auto starts =
+      domain.floordiv(domain.add(in, domain.constant(pad_begin + stride - 1)), stride);
   return domain.min(count, starts);
 }
 
@@ -50,12 +53,12 @@ constexpr typename Domain::value_type same_count(Domain& domain, typename Domain
 
 /// stride*(in - 1) + output_padding + effective kernel - pads.
 template <class Domain>
-constexpr typename Domain::value_type transposed_count(Domain& domain, typename Domain::value_type in,
-                                                       typename Domain::value_type kernel,
-                                                       std::int64_t stride, std::int64_t dilation,
-                                                       std::int64_t pads, std::int64_t output_padding) {
+constexpr typename Domain::value_type transposed_count(
+    Domain& domain, typename Domain::value_type in, typename Domain::value_type kernel,
+    std::int64_t stride, std::int64_t dilation, std::int64_t pads, std::int64_t output_padding) {
   const auto moved = domain.mul(domain.sub(in, domain.constant(1)), domain.constant(stride));
-  const auto span = domain.add(domain.mul(kernel, domain.constant(dilation)), domain.constant(1 - dilation));
+  const auto span =
+      domain.add(domain.mul(kernel, domain.constant(dilation)), domain.constant(1 - dilation));
   return domain.add(domain.add(moved, span), domain.constant(output_padding - pads));
 }
 
@@ -65,7 +68,8 @@ template <class Domain>
 constexpr typename Domain::value_type window_input(Domain& domain, typename Domain::value_type out,
                                                    typename Domain::value_type kernel,
                                                    std::int64_t dilation, std::int64_t pads) {
-  const auto span = domain.add(domain.mul(kernel, domain.constant(dilation)), domain.constant(1 - dilation));
+  const auto span =
+      domain.add(domain.mul(kernel, domain.constant(dilation)), domain.constant(1 - dilation));
   return domain.add(domain.add(out, span), domain.constant(-1 - pads));
 }
 

@@ -10,8 +10,8 @@
 
 namespace sod2::rules {
 
-/// [batch..., M, K] x [batch..., K, N] -> [broadcast(batch)..., M, N]; a 1-D operand is promoted and
-/// its dim stripped again. Errors: rank_mismatch (a scalar), inner_dims, broadcast.
+/// [batch..., M, K] x [batch..., K, N] -> [broadcast(batch)..., M, N]; a 1-D operand is promoted
+/// and its dim stripped again. Errors: rank_mismatch (a scalar), inner_dims, broadcast.
 template <class Domain, class Sink, class Out>
 constexpr errc matmul(Domain& domain, Sink& sink, std::span<const typename Domain::value_type> a,
                       std::span<const typename Domain::value_type> b, Out& out) {
@@ -24,7 +24,8 @@ constexpr errc matmul(Domain& domain, Sink& sink, std::span<const typename Domai
   Out dims;
   const auto batch_a = a.first(a.size() < 2 ? 0 : a.size() - 2);
   const auto batch_b = b.first(b.size() < 2 ? 0 : b.size() - 2);
-  if (const errc e = broadcast_shapes(domain, sink, batch_a, batch_b, dims); e != errc::ok) return e;
+  if (const errc e = broadcast_shapes(domain, sink, batch_a, batch_b, dims); e != errc::ok)
+    return e;
   if (a.size() > 1) dims.push_back(a[a.size() - 2]);
   if (b.size() > 1) dims.push_back(b.back());
   out = dims;

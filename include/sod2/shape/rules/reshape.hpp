@@ -12,8 +12,8 @@
 namespace sod2::rules {
 
 template <class Domain>
-constexpr typename Domain::value_type element_count(Domain& domain,
-                                                    std::span<const typename Domain::value_type> dims) {
+constexpr typename Domain::value_type element_count(
+    Domain& domain, std::span<const typename Domain::value_type> dims) {
   auto n = domain.constant(1);
   for (const auto& d : dims) n = domain.mul(n, d);
   return n;
@@ -23,14 +23,15 @@ constexpr typename Domain::value_type element_count(Domain& domain,
 /// inferred from the rest. `out` gets the resolved dims. Errors: element_count (sizes contradict,
 /// or -1 twice), axis_range (0 past the input's rank).
 ///
-/// A sink may provide `fresh_dim(domain, axis, range)` to name the symbol of a -1 that no expression
-/// can hold.
+/// A sink may provide `fresh_dim(domain, axis, range)` to name the symbol of a -1 that no
+/// expression can hold.
 ///
 /// Dims that input and target share cancel before the division, so that -1 resolves under symbolic
 /// dims: (B, L, 768) to (0, -1, 12, 64) gives L.
 template <class Domain, class Sink, class Out>
 constexpr errc reshape(Domain& domain, Sink& sink, std::span<const typename Domain::value_type> in,
-                       std::span<const typename Domain::value_type> target, bool allow_zero, Out& out) {
+                       std::span<const typename Domain::value_type> target, bool allow_zero,
+                       Out& out) {
   using value = typename Domain::value_type;
   Out dims;
   std::size_t inferred = target.size();
@@ -56,7 +57,8 @@ constexpr errc reshape(Domain& domain, Sink& sink, std::span<const typename Doma
   if (inferred == target.size()) {
     const tri same = domain.decide_eq(have, rest);
     if (same == tri::no) return errc::element_count;
-    if (same == tri::unknown && !sink.require_eq(have, rest, errc::element_count)) return errc::element_count;
+    if (same == tri::unknown && !sink.require_eq(have, rest, errc::element_count))
+      return errc::element_count;
     out = dims;
     return errc::ok;
   }
@@ -74,7 +76,8 @@ constexpr errc reshape(Domain& domain, Sink& sink, std::span<const typename Doma
     if (!cancelled) right.push_back(dims[i]);
   }
   const value numerator = element_count(domain, std::span<const value>(left.data(), left.size()));
-  const value denominator = element_count(domain, std::span<const value>(right.data(), right.size()));
+  const value denominator =
+      element_count(domain, std::span<const value>(right.data(), right.size()));
   value quotient = domain.constant(1);
   std::int64_t k = 0;
   if (domain.decide_eq(denominator, domain.constant(1)) == tri::yes) {
@@ -101,7 +104,8 @@ constexpr errc reshape(Domain& domain, Sink& sink, std::span<const typename Doma
 
 /// Flatten: [prod(dims before axis), prod(the rest)].
 template <class Domain, class Out>
-constexpr void flatten(Domain& domain, std::span<const typename Domain::value_type> in, std::size_t axis, Out& out) {
+constexpr void flatten(Domain& domain, std::span<const typename Domain::value_type> in,
+                       std::size_t axis, Out& out) {
   Out dims;
   dims.push_back(element_count(domain, in.first(axis)));
   dims.push_back(element_count(domain, in.subspan(axis)));

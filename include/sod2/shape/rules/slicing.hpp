@@ -17,7 +17,8 @@ constexpr bool clamp_index(Domain& domain, typename Domain::value_type size,
                            typename Domain::value_type& out) {
   const auto zero = domain.constant(0);
   const tri non_negative = domain.decide_le(zero, index);
-  const tri negative = non_negative == tri::yes ? tri::no : domain.decide_le(index, domain.constant(-1));
+  const tri negative =
+      non_negative == tri::yes ? tri::no : domain.decide_le(index, domain.constant(-1));
   if (non_negative != tri::yes && negative != tri::yes) return false;
   const auto wrapped = negative == tri::yes ? domain.add(index, size) : index;
   const auto high = backwards ? domain.sub(size, domain.constant(1)) : size;
