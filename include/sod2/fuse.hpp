@@ -1,0 +1,6 @@
+// Fusion: problems, plans, planner, validator.
+#pragma once
+
+#include <sod2/fuse/plan.hpp>
+#include <sod2/fuse/planner.hpp>
+#include <sod2/fuse/validate.hpp>

@@ -1,0 +1,260 @@
+// Fusion by symbolic proofs (paper section 4.1 over DNNFusion's mapping types): a pointwise node
+// joins a group when its index space is provably the group's, at every binding: one version.
+#pragma once
+
+#include <span>
+
+#include <sod2/core/status.hpp>
+#include <sod2/fuse/plan.hpp>
+#include <sod2/graph/view.hpp>
+#include <sod2/rdp/analysis.hpp>
+
+namespace sod2 {
+
+namespace detail {
+
+class fusion_planner {
+ public:
+  fusion_planner(const graph_view& view, analysis& facts, std::span<const node_role> roles,
+                 const fusion_options& options)
+      : view_(view), facts_(facts), roles_(roles), options_(options) {}
+
+  fusion_plan plan() {
+    const auto order = view_.order();
+    position_.assign(view_.node_count(), no_index);
+    for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
+    plan_.group_of.assign(view_.node_count(), no_index);
+    // Heavy operators first: they gain most from an epilogue.
+    if (options_.enabled) {
+      for (node_id n : order)
+        if (role(n) == node_role::product || role(n) == node_role::convolution) grow(n);
+      for (node_id n : order)
+        if (role(n) == node_role::pointwise && plan_.group_of[n.index] == no_index) grow(n);
+    }
+    for (node_id n : order)
+      if (role(n) != node_role::dead && plan_.group_of[n.index] == no_index) open({n});
+    for (fused_group& g : plan_.groups) interface(g);
+    arrange();
+    return std::move(plan_);
+  }
+
+ private:
+  node_role role(node_id n) const { return roles_[n.index]; }
+  static group_kind kind_of(node_role r) {
+    switch (r) {
+      case node_role::host: return group_kind::host;
+      case node_role::view: return group_kind::view;
+      case node_role::pointwise: return group_kind::tile;
+      case node_role::product: return group_kind::product;
+      case node_role::convolution: return group_kind::convolution;
+      default: return group_kind::opaque;
+    }
+  }
+  void open(std::vector<node_id> nodes) {
+    fused_group g;
+    g.anchor = nodes[0];
+    g.kind = kind_of(role(nodes[0]));
+    for (node_id n : nodes)
+      plan_.group_of[n.index] = static_cast<std::uint32_t>(plan_.groups.size());
+    g.nodes = std::move(nodes);
+    plan_.groups.push_back(std::move(g));
+  }
+  bool same_space(std::span<const dim> a, value_id v) {
+    const symbolic_fact& f = facts_.fact(v);
+    if (!f.rank_known() || f.dims.size() != a.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (facts_.context().decide_eq(a[i], f.dims[i]) != tri::yes) return false;
+    return true;
+  }
+  /// Does a live node outside `member` read v, or is it a graph output?
+  template <class Member>
+  bool escapes(value_id v, const Member& member) const {
+    if (view_.is_graph_output(v)) return true;
+    for (node_id c : view_.consumers(v))
+      if (!member(c) && role(c) != node_role::dead && role(c) != node_role::host) return true;
+    return captured(v);
+  }
+  bool captured(value_id v) const {
+    for (node_id c : view_.consumers(v))
+      if (view_.scope(c) != view_.scope(v)) return true;
+    return false;
+  }
+
+  // Collects pointwise successors in topological order. A node joins when its first output has the
+  // anchor's index space and none of its inputs depends on the group through a node outside it.
+  void grow(node_id anchor) {
+    if (plan_.group_of[anchor.index] != no_index) return;
+    const auto order = view_.order();
+    const value_id head = view_.outputs(anchor).empty() ? absent : view_.outputs(anchor)[0];
+    if (head == absent || !facts_.fact(head).rank_known()) return;
+    const auto space = facts_.dims(head);
+    const bool heavy = role(anchor) != node_role::pointwise;
+    enum : std::uint8_t { outside, inside, tainted };
+    std::vector<std::uint8_t> state(view_.node_count() <= options_.window ? view_.node_count() : 0);
+    // Large graphs keep a sparse state, since growth stays within the window.
+    handle_map sparse;
+    const auto state_of = [&](node_id n) -> std::uint8_t {
+      if (!state.empty()) return state[n.index];
+      const std::uint32_t s = sparse.find(n.index);
+      return s == no_index ? std::uint8_t{outside} : static_cast<std::uint8_t>(s);
+    };
+    const auto mark = [&](node_id n, std::uint8_t s) {
+      if (!state.empty())
+        state[n.index] = s;
+      else
+        sparse.insert(n.index, s);
+    };
+    std::vector<node_id> members{anchor};
+    mark(anchor, inside);
+    std::size_t best = 1;
+    const std::uint32_t first = position_[anchor.index];
+    std::uint32_t last_reader = 0;
+    const auto watch = [&](node_id n) {
+      for (value_id v : view_.outputs(n))
+        if (v != absent)
+          for (node_id c : view_.consumers(v))
+            if (position_[c.index] != no_index && position_[c.index] > last_reader)
+              last_reader = position_[c.index];
+    };
+    watch(anchor);
+    for (std::uint32_t p = first + 1;
+         p < order.size() && p <= last_reader && p - first <= options_.window; ++p) {
+      const node_id n = order[p];
+      if (role(n) == node_role::dead || role(n) == node_role::host) continue;
+      bool reads_group = false, reads_tainted = false;
+      for (value_id v : view_.inputs(n)) {
+        if (v == absent || view_.producer(v) == no_index) continue;
+        const std::uint8_t s = state_of(node_id{view_.producer(v)});
+        reads_group = reads_group || s == inside;
+        reads_tainted = reads_tainted || s == tainted;
+      }
+      if (!reads_group && !reads_tainted) continue;
+      const bool fits = reads_group && !reads_tainted && role(n) == node_role::pointwise &&
+                        plan_.group_of[n.index] == no_index &&
+                        members.size() < options_.max_nodes && view_.outputs(n)[0] != absent &&
+                        same_space(space, view_.outputs(n)[0]);
+      if (!fits) {
+        mark(n, tainted);
+        if (p + 1 > last_reader) break;
+        continue;
+      }
+      mark(n, inside);
+      members.push_back(n);
+      watch(n);
+      if (acceptable(members, heavy)) best = members.size();
+    }
+    members.resize(best);
+    if (heavy || best > 1) open(std::move(members));
+  }
+  // An epilogue has one output; a tile program a few. Operand counts stay within the limits.
+  bool acceptable(const std::vector<node_id>& members, bool heavy) const {
+    const auto member = [&](node_id n) {
+      for (node_id m : members)
+        if (m == n) return true;
+      return false;
+    };
+    std::size_t outputs = 0, inputs = 0;
+    std::vector<value_id> seen;
+    for (node_id m : members) {
+      for (value_id v : view_.outputs(m))
+        if (v != absent && escapes(v, member)) ++outputs;
+      for (value_id v : view_.inputs(m)) {
+        if (v == absent) continue;
+        if (view_.producer(v) != no_index && member(node_id{view_.producer(v)})) continue;
+        bool known = false;
+        for (value_id s : seen) known = known || s == v;
+        if (!known) {
+          seen.push_back(v);
+          ++inputs;
+        }
+      }
+    }
+    return outputs <= (heavy ? 1 : options_.max_outputs) && inputs <= options_.max_inputs;
+  }
+  void interface(fused_group& g) const {
+    const auto member = [&](node_id n) {
+      return plan_.group_of[n.index] == plan_.group_of[g.anchor.index];
+    };
+    for (node_id n : g.nodes) {
+      for (value_id v : view_.inputs(n)) {
+        if (v == absent) continue;
+        if (view_.producer(v) != no_index && member(node_id{view_.producer(v)})) continue;
+        bool known = false;
+        for (value_id s : g.inputs) known = known || s == v;
+        if (!known) g.inputs.push_back(v);
+      }
+      for (value_id v : view_.outputs(n))
+        if (v != absent && (g.nodes.size() == 1 || escapes(v, member))) g.outputs.push_back(v);
+    }
+  }
+  // Orders groups topologically; ties keep the position of a group's first node.
+  void arrange() {
+    const std::size_t n = plan_.groups.size();
+    std::vector<std::uint32_t> waiting(n, 0);
+    std::vector<std::vector<std::uint32_t>> next(n);
+    for (std::uint32_t g = 0; g < n; ++g)
+      for (value_id v : plan_.groups[g].inputs) {
+        if (view_.producer(v) == no_index) continue;
+        const std::uint32_t from = plan_.group_of[view_.producer(v)];
+        if (from == no_index || from == g) continue;
+        next[from].push_back(g);
+        ++waiting[g];
+      }
+    std::vector<std::uint32_t> by_position(n);
+    for (std::uint32_t g = 0; g < n; ++g) by_position[g] = g;
+    stable_sort(by_position.data(), by_position.data() + n, [&](std::uint32_t a, std::uint32_t b) {
+      return position_[plan_.groups[a].anchor.index] < position_[plan_.groups[b].anchor.index];
+    });
+    std::vector<std::uint32_t> rank(n), heap, order;
+    for (std::uint32_t i = 0; i < n; ++i) rank[by_position[i]] = i;
+    // `heap` holds ranks; the smallest is taken, so the given order is kept where it is valid.
+    const auto push = [&](std::uint32_t r) {
+      heap.push_back(r);
+      for (std::size_t i = heap.size() - 1; i > 0 && heap[(i - 1) / 2] > heap[i]; i = (i - 1) / 2)
+        std::swap(heap[i], heap[(i - 1) / 2]);
+    };
+    for (std::uint32_t i = 0; i < n; ++i)
+      if (waiting[by_position[i]] == 0) push(i);
+    while (!heap.empty()) {
+      const std::uint32_t g = by_position[heap[0]];
+      heap[0] = heap.back();
+      heap.pop_back();
+      for (std::size_t i = 0;;) {
+        std::size_t c = 2 * i + 1;
+        if (c >= heap.size()) break;
+        if (c + 1 < heap.size() && heap[c + 1] < heap[c]) ++c;
+        if (heap[i] <= heap[c]) break;
+        std::swap(heap[i], heap[c]);
+        i = c;
+      }
+      order.push_back(g);
+      for (std::uint32_t to : next[g])
+        if (--waiting[to] == 0) push(rank[to]);
+    }
+    SOD2_ASSERT(order.size() == n);  // growth never closes a cycle
+    std::vector<fused_group> sorted;
+    sorted.reserve(n);
+    for (std::uint32_t g : order) sorted.push_back(std::move(plan_.groups[g]));
+    plan_.groups = std::move(sorted);
+    for (std::uint32_t g = 0; g < n; ++g)
+      for (node_id m : plan_.groups[g].nodes) plan_.group_of[m.index] = g;
+  }
+
+  const graph_view& view_;
+  analysis& facts_;
+  std::span<const node_role> roles_;
+  const fusion_options& options_;
+  fusion_plan plan_;
+  std::vector<std::uint32_t> position_;
+};
+
+}  // namespace detail
+
+/// Plans fusion of the root graph. `roles`: one entry a node.
+inline fusion_plan plan_fusion(const graph_view& view, analysis& facts,
+                               std::span<const node_role> roles,
+                               const fusion_options& options = {}) {
+  return detail::fusion_planner(view, facts, roles, options).plan();
+}
+
+}  // namespace sod2
