@@ -131,8 +131,9 @@ class fusion_planner {
       if (!reads_group && !reads_tainted) continue;
       const bool fits = reads_group && !reads_tainted && role(n) == node_role::pointwise &&
                         plan_.group_of[n.index] == no_index &&
-                        members.size() < options_.max_nodes && view_.outputs(n)[0] != absent &&
-                        same_space(space, view_.outputs(n)[0]);
+                        members.size() < options_.max_nodes &&
+                        !depends_through_group(n, members, first) &&
+                        view_.outputs(n)[0] != absent && same_space(space, view_.outputs(n)[0]);
       if (!fits) {
         mark(n, tainted);
         if (p + 1 > last_reader) break;
@@ -145,6 +146,48 @@ class fusion_planner {
     }
     members.resize(best);
     if (heavy || best > 1) open(std::move(members));
+  }
+  // Would n, joining the group that starts at position `first`, close a cycle through another group
+  // that n reads? Only a group with a node behind `first` can depend on this one.
+  bool depends_through_group(node_id n, const std::vector<node_id>& members,
+                             std::uint32_t first) const {
+    for (value_id v : view_.inputs(n)) {
+      if (v == absent || view_.producer(v) == no_index) continue;
+      const std::uint32_t g = plan_.group_of[view_.producer(v)];
+      if (g == no_index) continue;
+      std::uint32_t last = 0;
+      for (node_id m : plan_.groups[g].nodes)
+        last = position_[m.index] > last ? position_[m.index] : last;
+      if (last > first && reaches(members, g)) return true;
+    }
+    return false;
+  }
+  // Is some node of group `target` a successor of `members`? Gives up, saying yes, past the window.
+  bool reaches(const std::vector<node_id>& members, std::uint32_t target) const {
+    std::vector<node_id> stack(members), visited(members);
+    const auto push = [&](node_id n) {
+      for (node_id s : visited)
+        if (s == n) return;
+      visited.push_back(n);
+      stack.push_back(n);
+    };
+    while (!stack.empty()) {
+      const node_id n = stack.back();
+      stack.pop_back();
+      for (value_id v : view_.outputs(n)) {
+        if (v == absent) continue;
+        for (node_id c : view_.consumers(v)) {
+          if (role(c) == node_role::dead || role(c) == node_role::host) continue;
+          const std::uint32_t g = plan_.group_of[c.index];
+          if (g == target) return true;
+          push(c);
+          if (g != no_index)
+            for (node_id m : plan_.groups[g].nodes) push(m);
+        }
+      }
+      if (visited.size() > options_.window) return true;
+    }
+    return false;
   }
   // An epilogue has one output; a tile program a few. Operand counts stay within the limits.
   bool acceptable(const std::vector<node_id>& members, bool heavy) const {
