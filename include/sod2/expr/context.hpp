@@ -835,7 +835,9 @@ class dim_context {
     // Rebuilding an expression may meet the expression itself: it stands for itself meanwhile.
     nodes_[d.id].resolved = d;
     nodes_[d.id].resolved_version = version_;
-    const dim out = rebuild(d);
+    dim out = rebuild(d);
+    // Too large with the facts put in: as it stood it is still true, unless it needs them to be bound.
+    if (out.is_unknown() && only_input_symbols(d)) out = d;
     nodes_[d.id].resolved = out;
     return out;
   }
