@@ -129,6 +129,7 @@ class graph {
     fact_kind kind = fact_kind::tensor;
     dtype type = dtype::undefined;
     bool has_shape = false;
+    bool is_hint = false;  // type and shape are what a file claims, not what analysis may trust
     std::vector<dim_spec> dims;
     std::uint32_t constant = 0xffffffff;  // index into constants()
   };
