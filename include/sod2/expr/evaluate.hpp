@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -27,14 +26,14 @@ class size_program {
   };
 
   /// Number of int64 scratch registers that `evaluate` needs.
-  std::size_t register_count() const { return code_.size(); }
-  std::size_t output_count() const { return outputs_.size(); }
-  std::size_t instruction_count() const { return code_.size(); }
+  constexpr std::size_t register_count() const { return code_.size(); }
+  constexpr std::size_t output_count() const { return outputs_.size(); }
+  constexpr std::size_t instruction_count() const { return code_.size(); }
 
   /// symbols: value per symbol index of the context (strided symbols are derived from their base);
   /// scratch: register_count() values; out: output_count() values, in the order of `add_output`.
   /// Errors: overflow, or broadcast when two dims do not broadcast. Allocates nothing.
-  errc evaluate(std::span<const std::int64_t> symbols, std::span<std::int64_t> scratch,
+  constexpr errc evaluate(std::span<const std::int64_t> symbols, std::span<std::int64_t> scratch,
                 std::span<std::int64_t> out) const {
     errc state = errc::ok;
     std::int64_t* r = scratch.data();
@@ -70,7 +69,7 @@ class size_program {
           if (f == real_op::from_int)
             z = in.wide ? static_cast<double>(r[in.a]) : static_cast<double>(static_cast<float>(r[in.a]));
           else if (f == real_op::sqrt)
-            z = in.wide ? std::sqrt(x) : static_cast<double>(std::sqrt(static_cast<float>(x)));
+            z = in.wide ? __builtin_sqrt(x) : static_cast<double>(__builtin_sqrtf(static_cast<float>(x)));
           else
             z = dim_context::apply_real(f, in.wide, x, y);
           if (dim_context::is_integer_valued(f)) {
@@ -98,29 +97,29 @@ class size_program {
 /// Compiles expressions of one context; common sub-expressions are computed once.
 class size_program_builder {
  public:
-  explicit size_program_builder(dim_context& context) : context_(context) {}
+  constexpr explicit size_program_builder(dim_context& context) : context_(context) {}
 
   /// Adds an output and gives its position. Requires a known expression.
-  std::uint32_t add_output(dim d) {
+  constexpr std::uint32_t add_output(dim d) {
     return add_output_as_is(context_.resolve(d));
   }
   /// Without applying facts: an assertion `a == b` must see both sides, although the context has
   /// long replaced one by the other.
-  std::uint32_t add_output_as_is(dim d) {
+  constexpr std::uint32_t add_output_as_is(dim d) {
     SOD2_ASSERT(d.is_known());
     const std::uint32_t reg = emit(d);
     program_.outputs_.push_back(reg);
     return static_cast<std::uint32_t>(program_.outputs_.size() - 1);
   }
-  size_program finish() && { return std::move(program_); }
+  constexpr size_program finish() && { return std::move(program_); }
 
  private:
   using op = size_program::op;
-  std::uint32_t push(size_program::instruction in) {
+  constexpr std::uint32_t push(size_program::instruction in) {
     program_.code_.push_back(in);
     return static_cast<std::uint32_t>(program_.code_.size() - 1);
   }
-  std::uint32_t emit(dim d) {
+  constexpr std::uint32_t emit(dim d) {
     if (memo_.size() <= d.id) memo_.resize(context_.node_count() > d.id ? context_.node_count() : d.id + 1, 0);
     if (memo_[d.id] != 0) return memo_[d.id] - 1;
     std::uint32_t reg = 0;

@@ -112,13 +112,20 @@ class dim_parser {
         if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
         name += text_[at_];
       }
-      return eat('"') ? context_.symbol(name) : fail();
+      return eat('"') ? named(name) : fail();
     }
     if (!starts_name(c)) return fail();
     const std::size_t first = at_;
     while (at_ < text_.size() && in_name(text_[at_])) ++at_;
     const std::string_view name = text_.substr(first, at_ - first);
     if (eat('(')) return call(name);
+    return named(name);
+  }
+  // Inferred symbols print under their own names and are found by them.
+  dim named(std::string_view name) {
+    if (context_.find_symbol(name) < 0)
+      if (const std::int64_t index = context_.find_inferred(name); index >= 0)
+        return context_.dim_of_symbol(static_cast<std::uint32_t>(index));
     return context_.symbol(name);
   }
   dim number() {
@@ -171,6 +178,9 @@ class dim_parser {
     if (f == "f32" || f == "f64") return context_.real(real_op::from_int, f == "f64", {&a, 1});
     const bool wide = is_real(a) && context_.is_wide(a);
     if (!is_real(a)) return fail();
+    if (f == "float_floor") return context_.real(real_op::floor, wide, {&a, 1});
+    if (f == "float_ceil") return context_.real(real_op::ceil, wide, {&a, 1});
+    if (f == "float_round") return context_.real(real_op::round, wide, {&a, 1});
     if (f == "floor") return context_.real(real_op::floor_int, wide, {&a, 1});
     if (f == "ceil") return context_.real(real_op::ceil_int, wide, {&a, 1});
     if (f == "round") return context_.real(real_op::round_int, wide, {&a, 1});

@@ -189,11 +189,11 @@ class dim_printer {
       case real_op::max: return list("max", d);
       case real_op::neg: return list("neg", d);
       case real_op::sqrt: return list("sqrt", d);
-      case real_op::floor:
+      case real_op::floor: return list("float_floor", d);
       case real_op::floor_int: return list("floor", d);
-      case real_op::ceil:
+      case real_op::ceil: return list("float_ceil", d);
       case real_op::ceil_int: return list("ceil", d);
-      case real_op::round:
+      case real_op::round: return list("float_round", d);
       case real_op::round_int: return list("round", d);
       case real_op::trunc_int: return list("trunc", d);
     }
