@@ -219,7 +219,8 @@ inline void parse_type(std::string_view bytes, raw_value_info& v, int depth = 0)
       else
         r.skip();
     }
-    v.kind = kind;  // optional(sequence(tensor)) is an optional; the element is the innermost tensor
+    v.kind =
+        kind;  // optional(sequence(tensor)) is an optional; the element is the innermost tensor
   };
   for (pbf_reader r = message_of(bytes); r.next();) {
     switch (r.tag_and_type()) {
@@ -403,7 +404,9 @@ class model_reader {
     for (pbf_reader r = message_of(bytes); r.next();) {
       switch (r.tag_and_type()) {
         case bytes_field(field::function_name): f.name = text_of(r.get_view()); break;
-        case bytes_field(field::function_domain): f.domain = domain_of(text_of(r.get_view())); break;
+        case bytes_field(field::function_domain):
+          f.domain = domain_of(text_of(r.get_view()));
+          break;
         case bytes_field(field::function_overload): f.overload = text_of(r.get_view()); break;
         case bytes_field(field::function_input): f.inputs.push_back(text_of(r.get_view())); break;
         case bytes_field(field::function_output): f.outputs.push_back(text_of(r.get_view())); break;
@@ -440,7 +443,9 @@ class model_reader {
     std::vector<raw_node> nodes;
     for (pbf_reader r = message_of(bytes); r.next();) {
       switch (r.tag_and_type()) {
-        case bytes_field(field::graph_node): nodes.push_back(parse_node(text_of(r.get_view()))); break;
+        case bytes_field(field::graph_node):
+          nodes.push_back(parse_node(text_of(r.get_view())));
+          break;
         case bytes_field(field::graph_initializer):
           initializers.push_back(text_of(r.get_view()));
           break;
@@ -491,7 +496,8 @@ class model_reader {
       return;
     }
     // The name must view the file, not the decoded tensor: names outlive this call.
-    const auto [at, fresh] = f.names.try_emplace(keep(t.name), binding{absent, origin::initializer});
+    const auto [at, fresh] =
+        f.names.try_emplace(keep(t.name), binding{absent, origin::initializer});
     if (fresh)
       at->second.value = new_value(t.name, f);
     else
@@ -803,8 +809,8 @@ class model_reader {
     body.calls = caller.calls + 1;
     const std::vector<value_id> given = operands(n, caller), wanted = results(n, caller);
     for (std::size_t k = 0; k < callee.inputs.size(); ++k)
-      body.names.insert_or_assign(
-          callee.inputs[k], binding{k < given.size() ? given[k] : absent, origin::input});
+      body.names.insert_or_assign(callee.inputs[k],
+                                  binding{k < given.size() ? given[k] : absent, origin::input});
     std::vector<std::pair<value_id, std::string_view>> copies;
     for (std::size_t k = 0; k < wanted.size(); ++k) {
       if (wanted[k] == absent) continue;
@@ -818,8 +824,8 @@ class model_reader {
     for (std::string_view name : callee.outputs)
       if (const auto at = body.names.find(name);
           at != body.names.end() && at->second.from == origin::promised)
-        refuse(error(errc::undefined_value, "output of the function is not defined")
-                   .at_tensor(name));
+        refuse(
+            error(errc::undefined_value, "output of the function is not defined").at_tensor(name));
     connect(nodes, body);
     for (const auto& [to, name] : copies) {  // an input, or the same output twice
       sod2::graph::node copy;
@@ -846,9 +852,9 @@ class model_reader {
   std::string first_repeated_;
 };
 
-/// Reads an ONNX file, or `model.onnx` of a folder. Errors name the file: errc::io, malformed_model,
-/// unknown_opset, undefined_value, duplicate_value, missing_attribute, bad_attribute, unsupported,
-/// out_of_memory. Operators and attributes are not checked here.
+/// Reads an ONNX file, or `model.onnx` of a folder. Errors name the file: errc::io,
+/// malformed_model, unknown_opset, undefined_value, duplicate_value, missing_attribute,
+/// bad_attribute, unsupported, out_of_memory. Operators and attributes are not checked here.
 inline result<model> read_file(std::filesystem::path path, read_options options = {}) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) path /= "model.onnx";

@@ -272,10 +272,10 @@ class tensor_reader {
       const std::int64_t from = f.offset.empty() ? 0 : number(f.offset, "offset");
       const std::int64_t length = f.length.empty() ? size : number(f.length, "length");
       if (from > have || length > have - from)
-        refuse(error(errc::malformed_model, "external data ends beyond its file")
-                   .between("offset " + std::to_string(from) + " + length " +
-                                std::to_string(length),
-                            "file of " + std::to_string(have) + " bytes"));
+        refuse(
+            error(errc::malformed_model, "external data ends beyond its file")
+                .between("offset " + std::to_string(from) + " + length " + std::to_string(length),
+                         "file of " + std::to_string(have) + " bytes"));
       if (length != size) wrong_size(size, length, "bytes");
       f.raw = file.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(length));
       point_to(t, f.raw);
@@ -375,12 +375,8 @@ class tensor_reader {
       case dtype::c64: reals(); break;
       case dtype::f64:
       case dtype::c128: doubles(); break;
-      case dtype::i64:
-        integers(field::tensor_int64_data, [&](std::uint64_t x) { put(x); });
-        break;
-      case dtype::u64:
-        integers(field::tensor_uint64_data, [&](std::uint64_t x) { put(x); });
-        break;
+      case dtype::i64: integers(field::tensor_int64_data, [&](std::uint64_t x) { put(x); }); break;
+      case dtype::u64: integers(field::tensor_uint64_data, [&](std::uint64_t x) { put(x); }); break;
       case dtype::u32:
         integers(field::tensor_uint64_data,
                  [&](std::uint64_t x) { put(static_cast<std::uint32_t>(x)); });
