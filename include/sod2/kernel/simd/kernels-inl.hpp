@@ -198,8 +198,7 @@ inline void depthwise(const depthwise_row& r) {
     for (; x + 4 * lanes <= r.n; x += 4 * lanes) depthwise_span<4>(r, x);
     for (; x + lanes <= r.n; x += lanes) depthwise_span<1>(r, x);
   } else if (has_interleaved && r.stride == 2) {
-    // The last element of a span reads one float past its own tap: leave it to the scalar loop.
-    for (; x + lanes < r.n; x += lanes) {
+    for (; x + lanes <= r.n; x += lanes) {
       vec acc = hn::Set(d, r.bias);
       for (std::int64_t t = 0; t < r.taps; ++t)
         acc = hn::MulAdd(hn::Set(d, r.weights[t]), load_even(r.in[t] + 2 * x), acc);
@@ -247,7 +246,7 @@ inline void max_rows_of(const max_row& r) {
       hn::StoreU(m, d, r.out + x);
     }
   } else if (has_interleaved && r.stride == 2) {
-    for (; x + lanes < r.n; x += lanes) {
+    for (; x + lanes <= r.n; x += lanes) {
       vec m = load_even(r.in[0] + 2 * x);
       for (std::int64_t t = 1; t < r.taps; ++t) m = max_nan(m, load_even(r.in[t] + 2 * x));
       hn::StoreU(m, d, r.out + x);

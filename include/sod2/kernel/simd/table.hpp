@@ -33,6 +33,7 @@ struct gemm_block {
 };
 
 /// One row of a depthwise convolution: out[x] = bias + sum over taps of weight * in[tap][x * stride].
+/// With stride 2, 2 * n floats of every tap must be readable. The same holds for max_row.
 struct depthwise_row {
   float* out = nullptr;
   std::int64_t n = 0;

@@ -4,6 +4,7 @@
 #include <sod2/kernel/simd/dispatch.hpp>  // first: foreach_target compiles it once per target
 
 #include <sod2/kernel/std/pointwise.hpp>
+#include <sod2/kernel/std/rows.hpp>
 #include <sod2/kernel/std/tile_run.hpp>
 #include <sod2/kernel/table.hpp>
 
@@ -21,14 +22,14 @@ template <simd_target Target>
 const kernel_table* table_for() {
   const simd_table* const simd = simd_for(Target);
   if (simd == nullptr) return nullptr;
-  static const kernel_table table{{}, pointwise_rows, run_tile_target<Target>, simd, simd->name};
+  static const kernel_table table{kernel_rows, pointwise_rows, run_tile_target<Target>, simd, simd->name};
   return &table;
 }
 
 }  // namespace kernel_detail
 
 const kernel_table& standard_kernels() {
-  static const kernel_table table{{},
+  static const kernel_table table{kernel_detail::kernel_rows,
                                   kernel_detail::pointwise_rows,
                                   kernel_detail::run_tile_best,
                                   &kernel_detail::best_simd(),
