@@ -341,7 +341,7 @@ class rdp_transfer {
     if (a == b) return {};
     symbolic_transfer::requirement r{a, b, errc::dim_mismatch, false};
     if (status s = record(n, {&r, 1}); !s)
-      return std::move(s.error()).at_tensor(view_.name(v), static_cast<int>(axis));
+      return std::move(s).error().at_tensor(view_.name(v), static_cast<int>(axis));
     return {};
   }
   template <class Changed>
