@@ -3,3 +3,4 @@
 #pragma once
 
 #include <sod2/kernel/std/instantiate.hpp>
+#include <sod2/op/std/instantiate.hpp>

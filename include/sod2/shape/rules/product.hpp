@@ -14,7 +14,8 @@ namespace sod2::rules {
 /// and its dim stripped again. Errors: rank_mismatch (a scalar), inner_dims, broadcast.
 template <class Domain, class Sink, class Out>
 constexpr errc matmul(Domain& domain, Sink& sink, std::span<const typename Domain::value_type> a,
-                      std::span<const typename Domain::value_type> b, Out& out) {
+                      std::span<const typename Domain::value_type> b, Out& out,
+                      std::size_t* failed = nullptr) {
   if (a.empty() || b.empty()) return errc::rank_mismatch;
   const auto k_a = a.back();
   const auto k_b = b.size() == 1 ? b[0] : b[b.size() - 2];
@@ -24,7 +25,7 @@ constexpr errc matmul(Domain& domain, Sink& sink, std::span<const typename Domai
   Out dims;
   const auto batch_a = a.first(a.size() < 2 ? 0 : a.size() - 2);
   const auto batch_b = b.first(b.size() < 2 ? 0 : b.size() - 2);
-  if (const errc e = broadcast_shapes(domain, sink, batch_a, batch_b, dims); e != errc::ok)
+  if (const errc e = broadcast_shapes(domain, sink, batch_a, batch_b, dims, failed); e != errc::ok)
     return e;
   if (a.size() > 1) dims.push_back(a[a.size() - 2]);
   if (b.size() > 1) dims.push_back(b.back());

@@ -8,9 +8,16 @@
 
 namespace sod2::rules {
 
+/// Indices beyond this are no sizes: larger ones are clamps, and below it a sign is a floor
+/// division.
+inline constexpr std::int64_t index_limit = std::int64_t{1} << 40;
+
 /// A start or end index moved into [low, high(size)]: negative counts from the end, out of range
 /// clamps. For step > 0 the range is [0, size], for step < 0 it is [-1, size - 1].
-/// False when the sign of a symbolic index is not known.
+///
+/// An index of unknown sign still has an exact answer: floor(index / 2^40) is -1 below zero and 0
+/// elsewhere, so `index - size*floor(index / 2^40)` wraps it. False only where the index has no
+/// finite bounds.
 template <class Domain>
 constexpr bool clamp_index(Domain& domain, typename Domain::value_type size,
                            typename Domain::value_type index, bool backwards,
@@ -19,38 +26,47 @@ constexpr bool clamp_index(Domain& domain, typename Domain::value_type size,
   const tri non_negative = domain.decide_le(zero, index);
   const tri negative =
       non_negative == tri::yes ? tri::no : domain.decide_le(index, domain.constant(-1));
-  if (non_negative != tri::yes && negative != tri::yes) return false;
-  const auto wrapped = negative == tri::yes ? domain.add(index, size) : index;
+  auto wrapped = index;
+  if (negative == tri::yes) {
+    wrapped = domain.add(index, size);
+  } else if (non_negative != tri::yes) {
+    if (domain.decide_le(index, domain.constant(index_limit - 1)) != tri::yes ||
+        domain.decide_le(domain.constant(-index_limit), index) != tri::yes)
+      return false;
+    wrapped = domain.sub(index, domain.mul(size, domain.floordiv(index, index_limit)));
+  }
   const auto high = backwards ? domain.sub(size, domain.constant(1)) : size;
   const auto low = backwards ? domain.constant(-1) : zero;
   out = domain.max(low, domain.min(wrapped, high));
   return true;
 }
 
-/// Number of elements that start:end:step takes from an axis of `size`. Constants of extreme size
-/// (INT64_MAX, INT64_MIN and the int32 ones) mean "to the end". False when a symbolic index has an
-/// unknown sign: the result then only lies in [0, size].
+/// Number of elements that start:end:step takes from an axis of `size`; `first`, if given, gets the
+/// first index. Constants of extreme size (INT64_MAX, INT64_MIN and the int32 ones) mean "to the
+/// end". False when a symbolic index has no bounds: the result then only lies in [0, size].
 template <class Domain>
 constexpr bool slice_length(Domain& domain, typename Domain::value_type size,
                             typename Domain::value_type start, typename Domain::value_type end,
-                            std::int64_t step, typename Domain::value_type& out) {
+                            std::int64_t step, typename Domain::value_type& out,
+                            typename Domain::value_type* first = nullptr) {
   constexpr std::int64_t far = 2147483647;
-  std::int64_t k = 0;
-  auto first = domain.constant(0);
-  auto last = domain.constant(0);
   const bool backwards = step < 0;
   const auto top = backwards ? domain.sub(size, domain.constant(1)) : size;
   const auto bottom = backwards ? domain.constant(-1) : domain.constant(0);
-  if (domain.as_constant(start, k) && (k >= far || k <= -far))
-    first = k > 0 ? top : bottom;
-  else if (!clamp_index(domain, size, start, backwards, first))
-    return false;
-  if (domain.as_constant(end, k) && (k >= far || k <= -far))
-    last = k > 0 ? top : bottom;
-  else if (!clamp_index(domain, size, end, backwards, last))
-    return false;
+  auto clamp = [&](typename Domain::value_type index, typename Domain::value_type& to) {
+    std::int64_t k = 0;
+    if (domain.as_constant(index, k) && (k >= far || k <= -far)) {
+      to = k > 0 ? top : bottom;
+      return true;
+    }
+    return clamp_index(domain, size, index, backwards, to);
+  };
+  auto from = domain.constant(0);
+  auto to = domain.constant(0);
+  if (!clamp(start, from) || !clamp(end, to)) return false;
+  if (first != nullptr) *first = from;
   const std::int64_t stride = backwards ? -step : step;
-  const auto distance = backwards ? domain.sub(first, last) : domain.sub(last, first);
+  const auto distance = backwards ? domain.sub(from, to) : domain.sub(to, from);
   const auto count = domain.floordiv(domain.add(distance, domain.constant(stride - 1)), stride);
   out = domain.max(domain.constant(0), count);
   return true;
