@@ -13,7 +13,7 @@ inline placement_plan place_once(const placement_problem& p, order_key key, fit_
   const placement_instance in = prepare(p);
   fit_scratch s;
   place_all(in, make_order(in, key).view(), rule, INT64_MAX, s);
-  return make_plan(p, in, s.offsets.view(), false);
+  return make_plan(p, in, s.offsets.view(), in.bound);
 }
 }  // namespace detail
 
@@ -25,10 +25,11 @@ inline placement_plan place_greedy(const placement_problem& p) {
   return detail::place_once(p, detail::order_key::start, detail::fit_rule::best);
 }
 
-/// Buffers live at the fullest step first, then outwards in both directions of time (SoD2,
-/// dynamic memory planning).
+/// Buffers live at the fullest step first, then those of the next fullest and so on, the largest in
+/// bytes times steps first (SoD2, dynamic memory planning; the paper sweeps outwards in time, which
+/// does worse on real models).
 inline placement_plan place_peak_first(const placement_problem& p) {
-  return detail::place_once(p, detail::order_key::peak, detail::fit_rule::best);
+  return detail::place_once(p, detail::order_key::peak, detail::fit_rule::first);
 }
 
 /// Largest first (Pisarchyk and Lee 2020, "greedy by size for offset calculation").

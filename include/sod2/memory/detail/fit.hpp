@@ -37,24 +37,29 @@ inline std::int64_t fit(const placement_instance& in, std::uint32_t i, fit_rule 
   fit_scratch::piece* pieces = s.pieces.data();
   std::size_t n = 0;
   const std::int64_t* offsets = s.offsets.data();
+  const std::int64_t* sizes = in.size.data();
   for (std::uint32_t c = begin; c < end; ++c) {
     const std::uint32_t j = in.other.data()[c];
     const std::int64_t at = offsets[j];
     if (at == unplaced) continue;
-    pieces[n++] = {at, at + in.size.data()[j]};
+    pieces[n++] = {at, at + sizes[j]};
   }
-  if (n > 24) {
-    std::sort(pieces, pieces + n, [](const auto& a, const auto& b) { return a.from < b.from; });
-  } else {
-    for (std::size_t k = 1; k < n; ++k) {
-      const auto moved = pieces[k];
-      std::size_t at = k;
-      for (; at > 0 && pieces[at - 1].from > moved.from; --at) pieces[at] = pieces[at - 1];
-      pieces[at] = moved;
+  const std::int64_t size = sizes[i];
+  const std::int64_t alignment = in.same_alignment ? 1 : in.alignment.data()[i];
+  if (rule == fit_rule::first && n <= 16) {
+    // Jump past everything in the way until nothing is; cheaper than sorting, as few jumps do.
+    for (std::int64_t at = 0;;) {
+      std::int64_t next = at;
+      const std::int64_t top = at + size;
+      for (std::size_t k = 0; k < n; ++k) {
+        const std::int64_t to = pieces[k].from < top ? pieces[k].to : 0;
+        next = next < to ? to : next;
+      }
+      if (next == at) return at;
+      at = alignment == 1 ? next : align_up(next, alignment);
     }
   }
-  const std::int64_t size = in.size.data()[i];
-  const std::int64_t alignment = in.same_alignment ? 1 : in.alignment.data()[i];
+  std::sort(pieces, pieces + n, [](const auto& a, const auto& b) { return a.from < b.from; });
   std::int64_t floor = 0, best = unplaced, best_gap = INT64_MAX;
   for (std::size_t k = 0; k < n; ++k) {
     const std::int64_t gap = pieces[k].from - floor;

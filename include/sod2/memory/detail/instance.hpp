@@ -22,6 +22,7 @@ struct placement_instance {
   std::int64_t fixed_top = 0;   // highest end of a fixed item
   bool same_alignment = true;   // every alignment equals the grain
   bool any_fixed = false;
+  bool guarded = false;
   vector<std::uint32_t> source;  // item -> buffer of the problem
   vector<std::int64_t> size;     // rounded up to the grain
   vector<std::int64_t> alignment;
@@ -51,7 +52,27 @@ inline std::int64_t worst_run(std::span<const guard> guards, vector<std::int64_t
   return own[0];
 }
 
-inline placement_instance prepare(const placement_problem& p) {
+/// Live bytes of every slot of an instance without guards, and the bound.
+inline void find_bound(placement_instance& in) {
+  vector<std::int64_t> change(in.slots + 1, 0);
+  for (std::uint32_t i = 0; i < in.count; ++i) {
+    change.data()[in.lower.data()[i]] += in.size.data()[i];
+    change.data()[in.upper.data()[i]] -= in.size.data()[i];
+  }
+  in.live.resize(in.slots);
+  std::int64_t bytes = 0;
+  for (std::uint32_t s = 0; s < in.slots; ++s) {
+    in.live.data()[s] = bytes += change.data()[s];
+    if (bytes > in.bound) {
+      in.bound = bytes;
+      in.peak_slot = s;
+    }
+  }
+  if (in.fixed_top > in.bound) in.bound = in.fixed_top;
+}
+
+/// Everything but the conflicts.
+inline placement_instance prepare_steps(const placement_problem& p) {
   placement_instance in;
   const std::size_t total = p.buffers.size();
   std::int64_t grain = 0;
@@ -82,6 +103,7 @@ inline placement_instance prepare(const placement_problem& p) {
     in.alignment.data()[i] = a;
     in.fixed.data()[i] = b.fixed_offset;
     if (a != grain) in.same_alignment = false;
+    in.guarded |= b.guard != 0;
     if (b.fixed_offset >= 0) {
       in.any_fixed = true;
       if (b.fixed_offset + size > in.fixed_top) in.fixed_top = b.fixed_offset + size;
@@ -141,15 +163,45 @@ inline placement_instance prepare(const placement_problem& p) {
     for (std::uint32_t i = 0; i < n; ++i) in.by_start.data()[at.data()[in.lower.data()[i]]++] = i;
   }
 
-  // Conflicts by a sweep over the live items; each pair is met once, when the later one starts.
-  bool guarded = false;
-  for (std::uint32_t i = 0; i < n; ++i) guarded |= p.buffers.data()[in.source.data()[i]].guard != 0;
+  if (!in.guarded) {
+    find_bound(in);
+    return in;
+  }
+  in.live.assign(in.slots, 0);
+  const std::size_t width = p.guards.size() + 1;
+  vector<std::int64_t> now(width, 0), copy;
+  vector<std::uint32_t> by_end(in.by_start.view());
+  stable_sort(by_end.begin(), by_end.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return in.upper[a] < in.upper[b]; });
+  std::uint32_t started = 0, ended = 0;
+  for (std::uint32_t s = 0; s < in.slots; ++s) {
+    for (; ended < n && in.upper[by_end[ended]] <= s; ++ended)
+      now[p.buffers[in.source[by_end[ended]]].guard] -= in.size[by_end[ended]];
+    for (; started < n && in.lower[in.by_start[started]] <= s; ++started)
+      now[p.buffers[in.source[in.by_start[started]]].guard] += in.size[in.by_start[started]];
+    copy = now;
+    in.live[s] = worst_run(p.guards.view(), copy);
+  }
+  for (std::uint32_t s = 0; s < in.slots; ++s)
+    if (in.live.data()[s] > in.bound) {
+      in.bound = in.live.data()[s];
+      in.peak_slot = s;
+    }
+  if (in.fixed_top > in.bound) in.bound = in.fixed_top;
+  return in;
+}
+
+/// Fills in the conflicts: a sweep over the live items meets each pair once, when the later one
+/// starts.
+inline void add_conflicts(const placement_problem& p, placement_instance& in) {
+  const std::uint32_t n = in.count;
+  in.first.assign(n + 1, 0);
+  in.other.clear();
   const auto apart = [&](std::uint32_t i, std::uint32_t j) {
     const std::uint32_t a = p.buffers[in.source[i]].guard, b = p.buffers[in.source[j]].guard;
     return a != 0 && b != 0 && exclusive(p.guards.view(), a, b);
   };
   vector<std::uint32_t> active, pairs;
-  in.live.assign(in.slots, 0);
   for (std::uint32_t k = 0; k < n; ++k) {
     const std::uint32_t i = in.by_start.data()[k];
     const std::uint32_t start = in.lower.data()[i];
@@ -161,7 +213,7 @@ inline placement_instance prepare(const placement_problem& p) {
       const std::uint32_t j = active.data()[a];
       if (in.upper.data()[j] <= start) continue;
       active.data()[kept++] = j;
-      if (guarded && apart(i, j)) continue;
+      if (in.guarded && apart(i, j)) continue;
       pairs.push_back(j);
       ++in.first.data()[j + 1];
     }
@@ -185,44 +237,40 @@ inline placement_instance prepare(const placement_problem& p) {
       }
     }
   }
+}
 
-  // Live bytes of every slot, and the bound.
-  if (!guarded) {
-    vector<std::int64_t> change(in.slots + 1, 0);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      change.data()[in.lower.data()[i]] += in.size.data()[i];
-      change.data()[in.upper.data()[i]] -= in.size.data()[i];
-    }
-    std::int64_t bytes = 0;
-    for (std::uint32_t s = 0; s < in.slots; ++s) in.live.data()[s] = bytes += change.data()[s];
-  } else {
-    const std::size_t width = p.guards.size() + 1;
-    vector<std::int64_t> now(width, 0), copy;
-    vector<std::uint32_t> by_end(in.by_start.view());
-    stable_sort(by_end.begin(), by_end.end(),
-                [&](std::uint32_t a, std::uint32_t b) { return in.upper[a] < in.upper[b]; });
-    std::uint32_t started = 0, ended = 0;
-    for (std::uint32_t s = 0; s < in.slots; ++s) {
-      for (; ended < n && in.upper[by_end[ended]] <= s; ++ended)
-        now[p.buffers[in.source[by_end[ended]]].guard] -= in.size[by_end[ended]];
-      for (; started < n && in.lower[in.by_start[started]] <= s; ++started)
-        now[p.buffers[in.source[in.by_start[started]]].guard] += in.size[in.by_start[started]];
-      copy = now;
-      in.live[s] = worst_run(p.guards.view(), copy);
-    }
-  }
-  for (std::uint32_t s = 0; s < in.slots; ++s)
-    if (in.live.data()[s] > in.bound) {
-      in.bound = in.live.data()[s];
-      in.peak_slot = s;
-    }
-  if (in.fixed_top > in.bound) in.bound = in.fixed_top;
+inline placement_instance prepare(const placement_problem& p) {
+  placement_instance in = prepare_steps(p);
+  add_conflicts(p, in);
   return in;
 }
 
-/// The plan for the problem from offsets of the items.
+/// The instance of the items that are not flagged, without conflicts; slots stay as they are.
+inline placement_instance without(const placement_instance& in, std::span<const char> flagged) {
+  placement_instance out;
+  out.slots = in.slots;
+  out.grain = in.grain;
+  out.same_alignment = in.same_alignment;
+  vector<std::uint32_t> renamed(in.count, 0);
+  for (std::uint32_t i = 0; i < in.count; ++i) {
+    if (flagged[i] != 0) continue;
+    renamed.data()[i] = out.count++;
+    out.source.push_back(in.source.data()[i]);
+    out.size.push_back(in.size.data()[i]);
+    out.alignment.push_back(in.alignment.data()[i]);
+    out.fixed.push_back(in.fixed.data()[i]);
+    out.lower.push_back(in.lower.data()[i]);
+    out.upper.push_back(in.upper.data()[i]);
+  }
+  for (const std::uint32_t i : in.by_start)
+    if (flagged[i] == 0) out.by_start.push_back(renamed.data()[i]);
+  find_bound(out);
+  return out;
+}
+
+/// The plan for the problem from offsets of the items and a proved lower bound.
 inline placement_plan make_plan(const placement_problem& p, const placement_instance& in,
-                                std::span<const std::int64_t> item_offsets, bool proved) {
+                                std::span<const std::int64_t> item_offsets, std::int64_t bound) {
   placement_plan plan;
   plan.offsets.resize(p.buffers.size(), 0);
   for (std::size_t i = 0; i < p.buffers.size(); ++i)
@@ -233,9 +281,8 @@ inline placement_plan make_plan(const placement_problem& p, const placement_inst
     plan.offsets.data()[in.source.data()[i]] = at;
     if (at + in.size.data()[i] > plan.peak_bytes) plan.peak_bytes = at + in.size.data()[i];
   }
-  plan.lower_bound_bytes = in.bound;
-  plan.exact = proved || plan.peak_bytes == in.bound;
-  if (proved) plan.lower_bound_bytes = plan.peak_bytes;
+  plan.lower_bound_bytes = bound;
+  plan.exact = plan.peak_bytes == bound;
   plan.feasible = p.capacity == 0 || plan.peak_bytes <= p.capacity;
   return plan;
 }
