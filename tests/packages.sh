@@ -13,7 +13,7 @@ for set in "$@"; do
       libprotozero-dev libcli11-dev nlohmann-json3-dev doctest-dev libbenchmark-dev" ;;
     clang) wanted="$wanted clang-16" ;;
     aarch64) wanted="$wanted g++-aarch64-linux-gnu qemu-user" ;;
-    fetch) wanted="$wanted ca-certificates curl" ;;
+    fetch) wanted="$wanted ca-certificates python3-pip" ;;
     *) echo "packages.sh: unknown set '$set'" >&2; exit 2 ;;
   esac
 done
