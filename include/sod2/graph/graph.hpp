@@ -37,6 +37,23 @@ struct constant_tensor {
   std::vector<std::byte> owned;      // backs `data` when the graph owns it
   std::vector<std::string> strings;  // elements of a string tensor
 
+  constant_tensor() = default;
+  constant_tensor(constant_tensor&&) noexcept = default;
+  constant_tensor& operator=(constant_tensor&&) noexcept = default;
+  constant_tensor(const constant_tensor& other)
+      : type(other.type),
+        dims(other.dims),
+        data(other.data),
+        size(other.size),
+        owned(other.owned),
+        strings(other.strings) {
+    if (!owned.empty()) data = owned.data();
+    if (!strings.empty()) data = reinterpret_cast<const std::byte*>(strings.data());
+  }
+  constant_tensor& operator=(const constant_tensor& other) {
+    return *this = constant_tensor(other);
+  }
+
   constant_view view() const { return {data, size, dims, type}; }
 
   static constant_tensor copy_of(dtype type, std::vector<std::int64_t> dims, const void* data,
@@ -272,11 +289,14 @@ struct graph_traits<graph> {
     const graph::value& value = g[v];
     declared_value d;
     d.kind = value.kind;
-    d.type = value.type;
-    d.has_shape = value.has_shape;
-    for (const dim_spec& s : value.dims) d.dims.push_back({s.size, s.symbol});
+    if (!value.is_hint) {
+      d.type = value.type;
+      d.has_shape = value.has_shape;
+      for (const dim_spec& s : value.dims) d.dims.push_back({s.size, s.symbol});
+    }
     if (value.constant != 0xffffffff) {
       d.constant = g.constants()[value.constant].view();
+      d.type = d.constant.type;
       d.has_shape = true;
       d.dims.clear();
       for (std::int64_t k : d.constant.dims) d.dims.push_back({k, {}});

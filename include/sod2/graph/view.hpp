@@ -342,9 +342,24 @@ class view_builder {
   // A value used before any definition must be a constant.
   result<value_id> use(value_handle v, std::string_view node, scope_id scope) {
     if (absent(v)) return sod2::absent;
-    if (const std::uint32_t id = ids_.find(key_of(v)); id != no_index) return value_id{id};
+    if (const std::uint32_t id = ids_.find(key_of(v)); id != no_index) {
+      if (!visible(id, scope))
+        return error(errc::undefined_value).at_node(node).at_tensor(name_of(v, "value"));
+      return value_id{id};
+    }
     if (facts_of(v).constant.present()) return value_id{add_value(v, scope, "constant")};
     return error(errc::undefined_value).at_node(node).at_tensor(name_of(v, "value"));
+  }
+  // A scope sees its own values and those of the scopes around it; constants are seen everywhere.
+  bool visible(std::uint32_t value, scope_id from) const {
+    const graph_view::value_entry& v = view_.values_[value];
+    if (v.producer == no_index && !v.is_input) return true;
+    while (from != v.scope) {
+      const std::uint32_t owner = view_.scopes_[from.index].owner;
+      if (owner == no_index) return false;
+      from = view_.nodes_[owner].scope;
+    }
+    return true;
   }
   status connect() {
     for (std::uint32_t id = 0; id < view_.nodes_.size(); ++id) {
@@ -382,9 +397,8 @@ class view_builder {
       const std::uint32_t producer = view_.values_[v.index].producer;
       if (v == sod2::absent || producer == no_index) return;
       const std::uint32_t at = ancestor_in(user, view_.nodes_[producer].scope);
-      if (at == no_index || at == producer) {
-        // The producer's own sub-graph reads its output, or the value is not visible there.
-        if (at == producer && user == producer) self_ = producer;
+      if (at == producer) {  // it reads its own output, itself or in a sub-graph
+        self_ = producer;
         return;
       }
       from.push_back(producer);
