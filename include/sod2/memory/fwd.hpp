@@ -6,8 +6,9 @@ namespace sod2 {
 struct buffer;
 struct placement_problem;
 struct placement_plan;
-enum class placement_algorithm : unsigned char;
-struct symbolic_buffer;
-struct symbolic_placement;
+
+struct layout_formula;
+class symbolic_layout;
+class symbolic_layout_planner;
 
 }  // namespace sod2
