@@ -77,6 +77,7 @@ class program_compiler {
     const kernel_row* row = nullptr;
     std::uint32_t state = no_slot, tile = no_slot;
     std::vector<value_id> inputs, outputs, operands;  // absent: not passed
+    std::uint64_t consumed = 0;                       // bit i: only the shape of input i is read
     dim workspace{};
   };
 
@@ -442,10 +443,8 @@ class program_compiler {
     }
     auto state = l.row->prepare(described.args);
     if (!state) return std::move(state).error().at_node(name(anchor));
-    for (std::size_t i = 0; i < view_.inputs(anchor).size(); ++i) {
-      const bool consumed = i < 64 && (state->consumed >> i & 1U) != 0;
-      l.inputs.push_back(consumed ? absent : view_.inputs(anchor)[i]);
-    }
+    l.inputs.assign(view_.inputs(anchor).begin(), view_.inputs(anchor).end());
+    l.consumed = state->consumed;
     if (l.row->workspace_bytes != nullptr) {
       const dim bytes =
           l.row->workspace_bytes(context(), state->data, described.inputs, described.outputs);
@@ -610,10 +609,13 @@ class program_compiler {
       if (v < 0) v = 0;
     return out;
   }
+  static bool is_consumed(const launch& l, std::size_t input) {
+    return input < 64 && (l.consumed >> input & 1U) != 0;
+  }
   template <class F>
   void for_each_read(const launch& l, F&& f) {
-    for (value_id v : l.inputs)
-      if (v != absent) f(v);
+    for (std::size_t i = 0; i < l.inputs.size(); ++i)
+      if (l.inputs[i] != absent && !is_consumed(l, i)) f(l.inputs[i]);
     for (value_id v : l.operands)
       if (v != absent) f(v);
   }
@@ -724,6 +726,13 @@ class program_compiler {
   std::uint32_t tensor_for(value_id v) {
     if (v == absent) return no_slot;
     if (tensor_of_[v.index] != no_slot) return tensor_of_[v.index];
+    const std::uint32_t s = storage_for(v);
+    const storage_kind kind = storages_[s].kind;
+    tensor_of_[v.index] = add_tensor(
+        v, kind, kind == storage_kind::arena ? buffer_index_[buffer_of(s)] : storages_[s].place);
+    return tensor_of_[v.index];
+  }
+  std::uint32_t add_tensor(value_id v, storage_kind kind, std::uint32_t place) {
     program_region& r = out_.regions_[0];
     const symbolic_fact& f = facts_.fact(v);
     program_tensor t;
@@ -732,12 +741,10 @@ class program_compiler {
     t.name = view_.name(v);
     t.dims = static_cast<std::uint32_t>(sizes_.size());
     for (dim d : f.dims) sizes_.push_back(d);
-    const std::uint32_t s = storage_for(v);
-    t.kind = storages_[s].kind;
-    t.storage = t.kind == storage_kind::arena ? buffer_index_[buffer_of(s)] : storages_[s].place;
-    tensor_of_[v.index] = static_cast<std::uint32_t>(r.tensors.size());
+    t.kind = kind;
+    t.storage = place;
     r.tensors.push_back(std::move(t));
-    return tensor_of_[v.index];
+    return static_cast<std::uint32_t>(r.tensors.size() - 1);
   }
   status place_constants_and_host() {
     program_region& r = out_.regions_[0];
@@ -929,16 +936,18 @@ class program_compiler {
     s.nodes = static_cast<std::uint32_t>(l.nodes.size());
     s.name = name(l.nodes[0]);
     s.op = info(l.nodes[0]).name;
-    const auto list = [&](const std::vector<value_id>& values, std::uint32_t& first,
-                          std::uint32_t& count) {
-      // Tensors first: tensor_for may not append to `operands`.
+    const auto list = [&](const std::vector<value_id>& values, std::uint64_t consumed,
+                          std::uint32_t& first, std::uint32_t& count) {
       first = static_cast<std::uint32_t>(r.operands.size());
       count = static_cast<std::uint32_t>(values.size());
-      for (value_id v : values) r.operands.push_back(tensor_for(v));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        r.operands.push_back(values[i] != absent && i < 64 && (consumed >> i & 1U) != 0
+                                 ? add_tensor(values[i], storage_kind::none, 0)
+                                 : tensor_for(values[i]));
     };
-    list(l.inputs, s.input_first, s.input_count);
-    list(l.outputs, s.output_first, s.output_count);
-    list(l.operands, s.operand_first, s.operand_count);
+    list(l.inputs, l.consumed, s.input_first, s.input_count);
+    list(l.outputs, 0, s.output_first, s.output_count);
+    list(l.operands, 0, s.operand_first, s.operand_count);
     s.death_first = static_cast<std::uint32_t>(r.deaths.size());
     for (std::uint32_t b = 0; b < problem.buffers.size(); ++b)
       if (problem.buffers[b].upper == static_cast<std::int64_t>(at) + 1) r.deaths.push_back(b);

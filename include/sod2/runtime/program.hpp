@@ -48,8 +48,8 @@ struct program_output {
   std::uint32_t tensor = 0;  // of the root region
 };
 
-/// Where the bytes of a tensor are.
-enum class storage_kind : std::uint8_t { arena, input, output, constant, host };
+/// Where the bytes of a tensor are; `none`: only its shape is read (a constant that was packed).
+enum class storage_kind : std::uint8_t { arena, input, output, constant, host, none };
 
 struct program_tensor {
   dtype type = dtype::undefined;
