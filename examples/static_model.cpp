@@ -31,8 +31,9 @@ int main() {
   //   sod2: reshape must keep the number of elements
 
   // Sizes that a layer computes are types with names too: Height / 4 is exact, since 8 divides it.
-  constexpr auto stem = sequential(conv2d<8, 3, 2, 1>, relu, conv2d<8, 3, 2, 1>,
-                                   residual(conv2d<8, 3, 1, 1>, relu))(dims<batch, 3, height, 100>{});
+  constexpr auto stem =
+      sequential(conv2d<8, 3, 2, 1>, relu, conv2d<8, 3, 2, 1>,
+                 residual(conv2d<8, 3, 1, 1>, relu))(dims<batch, 3, height, 100>{});
   static_assert(decltype(stem)::output::dim<2>{} == floordiv(height, sod2::lit<4>{}));
   std::printf("%s\n", describe(stem).c_str());
 

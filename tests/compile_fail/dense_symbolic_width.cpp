@@ -3,8 +3,10 @@
 // expect: weights<.*dense_layer<64>, .*static_shape<Batch, Len>, Len>::fixed
 #include <sod2/model/network.hpp>
 
-inline constexpr struct Batch : sod2::symbol<"Batch"> {} batch;
-inline constexpr struct Len : sod2::symbol<"Len"> {} len;
+inline constexpr struct Batch : sod2::symbol<"Batch"> {
+} batch;
+inline constexpr struct Len : sod2::symbol<"Len"> {
+} len;
 
 using namespace sod2::model;
 

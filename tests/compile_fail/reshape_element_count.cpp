@@ -1,9 +1,11 @@
 // A reshape to another number of elements: one sentence, with both shapes and both counts.
 // expect: error: static assertion failed.*sod2: reshape must keep the number of elements
-// expect: element_count<.*static_shape<Batch, .*lit<64>>?.*static_shape<Batch, .*lit<30>, .*lit<2>>?.*prod<.*lit<64>, Batch>.*prod<.*lit<60>, Batch>.*::equal
+// expect: element_count<.*static_shape<Batch, .*lit<64>>?.*static_shape<Batch, .*lit<30>,
+// .*lit<2>>?.*prod<.*lit<64>, Batch>.*prod<.*lit<60>, Batch>.*::equal
 #include <sod2/model/network.hpp>
 
-inline constexpr struct Batch : sod2::symbol<"Batch"> {} batch;
+inline constexpr struct Batch : sod2::symbol<"Batch"> {
+} batch;
 
 using namespace sod2::model;
 using sod2::dims;

@@ -1,10 +1,13 @@
 // The branch of a residual block that does not keep the shape.
 // expect: error: static assertion failed.*sod2: dimensions do not agree
-// expect: shapes<.*static_shape<Batch, .*lit<16>, Height, .*lit<8>.*static_shape<Batch, .*lit<16>, .*ceildiv<Height, 2>, .*lit<4>.*::equal
+// expect: shapes<.*static_shape<Batch, .*lit<16>, Height, .*lit<8>.*static_shape<Batch, .*lit<16>,
+// .*ceildiv<Height, 2>, .*lit<4>.*::equal
 #include <sod2/model/network.hpp>
 
-inline constexpr struct Batch : sod2::symbol<"Batch"> {} batch;
-inline constexpr struct Height : sod2::symbol<"Height"> {} height;
+inline constexpr struct Batch : sod2::symbol<"Batch"> {
+} batch;
+inline constexpr struct Height : sod2::symbol<"Height"> {
+} height;
 
 using namespace sod2::model;
 using sod2::dims;

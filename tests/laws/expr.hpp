@@ -1,5 +1,5 @@
-// The laws of symbolic sizes as one table: the same functions run in the unit tests and, as constant
-// expressions, in tests/static.
+// The laws of symbolic sizes as one table: the same functions run in the unit tests and, as
+// constant expressions, in tests/static.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,17 @@ struct law {
 };
 
 // Output of a convolution as the operator's text has it, without any of the library's shortcuts.
-constexpr dim conv(dim_context& c, dim in, std::int64_t kernel, std::int64_t stride, std::int64_t pad) {
+constexpr dim conv(dim_context& c, dim in, std::int64_t kernel, std::int64_t stride,
+                   std::int64_t pad) {
   return c.add(c.floordiv(c.add(in, 2 * pad - kernel), stride), 1);
 }
 constexpr dim real2(dim_context& c, real_op op, bool wide, dim a, dim b) {
   const dim args[] = {a, b};
   return c.real(op, wide, args);
 }
-constexpr dim real1(dim_context& c, real_op op, bool wide, dim a) { return c.real(op, wide, {&a, 1}); }
+constexpr dim real1(dim_context& c, real_op op, bool wide, dim a) {
+  return c.real(op, wide, {&a, 1});
+}
 
 inline constexpr law expression_laws[] = {
     // ---- polynomials ----
@@ -46,7 +49,8 @@ inline constexpr law expression_laws[] = {
     {"zero and one are neutral and absorbing",
      [](dim_context& c) {
        const dim a = c.symbol("A");
-       return c.add(a, 0) == a && c.mul(a, 1) == a && c.mul(a, 0) == c.zero() && c.sub(a, a) == c.zero();
+       return c.add(a, 0) == a && c.mul(a, 1) == a && c.mul(a, 0) == c.zero() &&
+              c.sub(a, a) == c.zero();
      }},
     {"binomials expand and cancel",
      [](dim_context& c) {
@@ -67,7 +71,8 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim h = c.symbol("H");
        const dim wanted = c.ceildiv(h, 2);
-       return conv(c, h, 7, 2, 3) == wanted && conv(c, h, 3, 2, 1) == wanted && conv(c, h, 1, 2, 0) == wanted;
+       return conv(c, h, 7, 2, 3) == wanted && conv(c, h, 3, 2, 1) == wanted &&
+              conv(c, h, 1, 2, 0) == wanted;
      }},
     {"whole multiples leave a floor division",
      [](dim_context& c) {
@@ -78,7 +83,8 @@ inline constexpr law expression_laws[] = {
     {"common factors cancel",
      [](dim_context& c) {
        const dim h = c.symbol("H");
-       return c.floordiv(c.add(c.mul(h, 2), 1), 6) == c.floordiv(h, 3) && c.floordiv(c.mul(h, 4), 4) == h;
+       return c.floordiv(c.add(c.mul(h, 2), 1), 6) == c.floordiv(h, 3) &&
+              c.floordiv(c.mul(h, 4), 4) == h;
      }},
     {"nested floors collapse",
      [](dim_context& c) {
@@ -109,8 +115,10 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim h = c.symbol("H");
        const dim two = c.add(c.floordiv(h, 2), c.ceildiv(h, 2));
-       const dim three = c.add(c.add(c.floordiv(h, 3), c.floordiv(c.add(h, 1), 3)), c.floordiv(c.add(h, 2), 3));
-       return two == h && three == h && c.decide_eq(c.sub(h, c.floordiv(h, 2)), c.ceildiv(h, 2)) == tri::yes;
+       const dim three =
+           c.add(c.add(c.floordiv(h, 3), c.floordiv(c.add(h, 1), 3)), c.floordiv(c.add(h, 2), 3));
+       return two == h && three == h &&
+              c.decide_eq(c.sub(h, c.floordiv(h, 2)), c.ceildiv(h, 2)) == tri::yes;
      }},
     // ---- mod, alignment ----
     {"mod is sugar and lies in its range",
@@ -132,21 +140,24 @@ inline constexpr law expression_laws[] = {
     {"min and max are idempotent, commutative, associative and absorbing",
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B"), d = c.symbol("D");
-       return c.min(a, a) == a && c.max(a, b) == c.max(b, a) && c.min(c.min(a, b), d) == c.min(a, c.min(d, b)) &&
-              c.min(a, c.max(a, b)) == a && c.max(a, c.min(a, b)) == a && c.add(c.min(a, b), c.max(a, b)) == c.add(a, b);
+       return c.min(a, a) == a && c.max(a, b) == c.max(b, a) &&
+              c.min(c.min(a, b), d) == c.min(a, c.min(d, b)) && c.min(a, c.max(a, b)) == a &&
+              c.max(a, c.min(a, b)) == a && c.add(c.min(a, b), c.max(a, b)) == c.add(a, b);
      }},
     {"bounds decide min and max",
      [](dim_context& c) {
        const dim s = c.symbol("S", {1, 384, 1, 0}), l = c.symbol("L");
-       return c.min(s, c.constant(512)) == s && c.max(c.constant(512), s) == c.constant(512) && c.max(l, 1) == l &&
-              c.min(c.min(l, 512), 384) == c.min(l, 384) && c.max(c.add(l, 1), l) == c.add(l, 1);
+       return c.min(s, c.constant(512)) == s && c.max(c.constant(512), s) == c.constant(512) &&
+              c.max(l, 1) == l && c.min(c.min(l, 512), 384) == c.min(l, 384) &&
+              c.max(c.add(l, 1), l) == c.add(l, 1);
      }},
     {"one yields in a broadcast, what is not one decides",
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B"), n = c.symbol("N", {2, 100, 1, 0});
-       return c.broadcast(a, c.one()) == a && c.broadcast(c.one(), a) == a && c.broadcast(a, a) == a &&
-              c.broadcast(a, n) == n && c.broadcast(n, a) == n && c.broadcast(a, c.constant(0)) == c.zero() &&
-              c.broadcast(a, b) == c.broadcast(b, a) && c.kind(c.broadcast(a, b)) == dim_kind::broadcast;
+       return c.broadcast(a, c.one()) == a && c.broadcast(c.one(), a) == a &&
+              c.broadcast(a, a) == a && c.broadcast(a, n) == n && c.broadcast(n, a) == n &&
+              c.broadcast(a, c.constant(0)) == c.zero() && c.broadcast(a, b) == c.broadcast(b, a) &&
+              c.kind(c.broadcast(a, b)) == dim_kind::broadcast;
      }},
     {"a broadcast of positive dims is at least each of them",
      [](dim_context& c) {
@@ -158,7 +169,8 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim b = c.symbol("B"), h = c.symbol("H"), w = c.symbol("W");
        const dim numel = c.mul(c.mul(b, c.mul(h, w)), 96);
-       return c.div_exact(numel, c.mul(b, h)) == c.mul(w, 96) && c.div_exact(numel, c.mul(w, 5)).is_undefined() &&
+       return c.div_exact(numel, c.mul(b, h)) == c.mul(w, 96) &&
+              c.div_exact(numel, c.mul(w, 5)).is_undefined() &&
               c.div_exact(c.zero(), h) == c.zero() && c.div_exact(h, h) == c.one();
      }},
     {"sums divide exactly as polynomials",
@@ -173,13 +185,16 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B"), d = c.symbol("D");
        const dim before = c.add(a, c.floordiv(b, 3));
-       return c.assume_eq(a, b) == tri::yes && c.assume_eq(b, d) == tri::yes && c.resolve(a) == c.resolve(d) &&
-              c.resolve(before) == c.resolve(c.add(d, c.floordiv(a, 3))) && c.decide_eq(a, d) == tri::yes;
+       return c.assume_eq(a, b) == tri::yes && c.assume_eq(b, d) == tri::yes &&
+              c.resolve(a) == c.resolve(d) &&
+              c.resolve(before) == c.resolve(c.add(d, c.floordiv(a, 3))) &&
+              c.decide_eq(a, d) == tri::yes;
      }},
     {"equal sums replace one symbol",
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B"), u = c.fresh({0, 1000});
-       return c.assume_eq(u, c.add(c.mul(a, 2), b)) == tri::yes && c.resolve(u) == c.add(b, c.mul(a, 2)) &&
+       return c.assume_eq(u, c.add(c.mul(a, 2), b)) == tri::yes &&
+              c.resolve(u) == c.add(b, c.mul(a, 2)) &&
               c.assume_eq(c.mul(a, 2), c.constant(6)) == tri::yes && c.resolve(u) == c.add(b, 6) &&
               c.symbol("A") == c.constant(3);
      }},
@@ -193,8 +208,9 @@ inline constexpr law expression_laws[] = {
     {"contradictions are found",
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B", {1, 10, 1, 0}), e = c.symbol("E");
-       return c.assume_eq(c.constant(3), c.constant(4)) == tri::no && c.assume_eq(a, c.add(a, 1)) == tri::no &&
-              c.assume_eq(b, c.constant(11)) == tri::no && c.assume_eq(c.mul(a, 2), c.add(c.mul(e, 2), 1)) == tri::no &&
+       return c.assume_eq(c.constant(3), c.constant(4)) == tri::no &&
+              c.assume_eq(a, c.add(a, 1)) == tri::no && c.assume_eq(b, c.constant(11)) == tri::no &&
+              c.assume_eq(c.mul(a, 2), c.add(c.mul(e, 2), 1)) == tri::no &&
               c.assume_eq(b, c.constant(4)) == tri::yes && c.assume_eq(b, c.constant(5)) == tri::no;
      }},
     {"ranges narrow, also through equalities",
@@ -202,29 +218,32 @@ inline constexpr law expression_laws[] = {
        const dim a = c.symbol("A"), b = c.symbol("B");
        const auto ia = static_cast<std::uint32_t>(c.find_symbol("A"));
        const auto ib = static_cast<std::uint32_t>(c.find_symbol("B"));
-       return c.assume_eq(a, b) == tri::yes && c.assume_range(ia, {4, 100}) && c.assume_range(ib, {1, 50}) &&
-              c.bounds(a) == interval{4, 50} && c.bounds(b) == interval{4, 50} && !c.assume_range(ib, {60, 70});
+       return c.assume_eq(a, b) == tri::yes && c.assume_range(ia, {4, 100}) &&
+              c.assume_range(ib, {1, 50}) && c.bounds(a) == interval{4, 50} &&
+              c.bounds(b) == interval{4, 50} && !c.assume_range(ib, {60, 70});
      }},
     {"a sum of two sizes bounds both",
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B");
-       return c.assume_eq(c.add(a, b), c.constant(10)) == tri::yes && c.bounds(a) == interval{1, 9} &&
-              c.bounds(b) == interval{1, 9};
+       return c.assume_eq(c.add(a, b), c.constant(10)) == tri::yes &&
+              c.bounds(a) == interval{1, 9} && c.bounds(b) == interval{1, 9};
      }},
     {"new ranges reach what was built before",
      [](dim_context& c) {
        const dim s = c.symbol("S");
        const dim m = c.add(c.min(s, c.constant(512)), 1);
        const bool before = c.kind(c.sub(m, c.one())) == dim_kind::min;
-       return before && c.assume_range(0, {1, 384}) && c.resolve(m) == c.add(s, 1) && c.bounds(m) == interval{2, 385};
+       return before && c.assume_range(0, {1, 384}) && c.resolve(m) == c.add(s, 1) &&
+              c.bounds(m) == interval{2, 385};
      }},
     // ---- strides ----
     {"a stride makes divisions exact",
      [](dim_context& c) {
        const dim h = c.symbol("H", {32, 640, 32, 0});
        const dim e = c.floordiv(h, 32);
-       return c.mul(c.ceildiv(h, 32), 2) == c.ceildiv(h, 16) && c.mul(e, 32) == h && c.mod(h, 8) == c.zero() &&
-              c.decide_divisible(h, 16) == tri::yes && c.bounds(e) == interval{1, 20} && c.bounds(h) == interval{32, 640};
+       return c.mul(c.ceildiv(h, 32), 2) == c.ceildiv(h, 16) && c.mul(e, 32) == h &&
+              c.mod(h, 8) == c.zero() && c.decide_divisible(h, 16) == tri::yes &&
+              c.bounds(e) == interval{1, 20} && c.bounds(h) == interval{32, 640};
      }},
     {"a stride learnt later reaches what was built before",
      [](dim_context& c) {
@@ -235,8 +254,10 @@ inline constexpr law expression_laws[] = {
     {"strides combine, with their offsets",
      [](dim_context& c) {
        const dim h = c.symbol("H");
-       const bool ok = c.assume_divisible(0, 4, 1) && c.assume_divisible(0, 6, 3);  // 1 (4), 3 (6): 9 (12)
-       return ok && c.mod(c.resolve(h), 12) == c.constant(9) && !c.assume_divisible(0, 2) && c.bounds(h).lo == 9;
+       const bool ok =
+           c.assume_divisible(0, 4, 1) && c.assume_divisible(0, 6, 3);  // 1 (4), 3 (6): 9 (12)
+       return ok && c.mod(c.resolve(h), 12) == c.constant(9) && !c.assume_divisible(0, 2) &&
+              c.bounds(h).lo == 9;
      }},
     {"a stride that no value has contradicts",
      [](dim_context& c) {
@@ -255,20 +276,25 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim a = c.symbol("A"), b = c.symbol("B");
        return c.decide_le(a, c.mul(a, b)) == tri::yes && c.decide_le(c.min(a, b), b) == tri::yes &&
-              c.decide_le(c.max(a, b), c.add(a, b)) == tri::yes && c.decide_le(c.add(c.mul(a, b), 1), c.mul(a, b)) == tri::no &&
+              c.decide_le(c.max(a, b), c.add(a, b)) == tri::yes &&
+              c.decide_le(c.add(c.mul(a, b), 1), c.mul(a, b)) == tri::no &&
               c.decide_le(a, b) == tri::unknown;
      }},
     {"parity and ranges refute equality",
      [](dim_context& c) {
-       const dim a = c.symbol("A"), b = c.symbol("B"), s = c.symbol("S", {1, 10, 1, 0}), l = c.symbol("L", {11, 99, 1, 0});
-       return c.decide_eq(c.mul(a, 2), c.add(c.mul(b, 4), 1)) == tri::no && c.decide_eq(s, l) == tri::no &&
-              c.decide_eq(a, b) == tri::unknown && c.decide_eq(c.add(a, b), b) == tri::no;
+       const dim a = c.symbol("A"), b = c.symbol("B"), s = c.symbol("S", {1, 10, 1, 0}),
+                 l = c.symbol("L", {11, 99, 1, 0});
+       return c.decide_eq(c.mul(a, 2), c.add(c.mul(b, 4), 1)) == tri::no &&
+              c.decide_eq(s, l) == tri::no && c.decide_eq(a, b) == tri::unknown &&
+              c.decide_eq(c.add(a, b), b) == tri::no;
      }},
     {"divisibility of sums, products and extremes",
      [](dim_context& c) {
        const dim a = c.mul(c.symbol("A"), 8), b = c.mul(c.symbol("B"), 12);
-       return c.decide_divisible(c.add(a, b), 4) == tri::yes && c.decide_divisible(c.mul(a, b), 96) == tri::yes &&
-              c.decide_divisible(c.min(a, b), 4) == tri::yes && c.decide_divisible(c.add(a, 2), 4) == tri::no &&
+       return c.decide_divisible(c.add(a, b), 4) == tri::yes &&
+              c.decide_divisible(c.mul(a, b), 96) == tri::yes &&
+              c.decide_divisible(c.min(a, b), 4) == tri::yes &&
+              c.decide_divisible(c.add(a, 2), 4) == tri::no &&
               c.decide_divisible(c.mul(c.max(a, b), c.symbol("C")), 2) == tri::yes;
      }},
     // ---- error values ----
@@ -276,13 +302,15 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim big = c.mul(c.symbol("A"), INT64_MAX / 2);
        const dim over = c.mul(big, 5);
-       return over.is_overflow() && c.add(over, 1).is_overflow() && c.min(c.one(), over).is_overflow() &&
-              c.floordiv(over, 3).is_overflow() && c.mul(over, dim::unknown()).is_overflow();
+       return over.is_overflow() && c.add(over, 1).is_overflow() &&
+              c.min(c.one(), over).is_overflow() && c.floordiv(over, 3).is_overflow() &&
+              c.mul(over, dim::unknown()).is_overflow();
      }},
     {"unknown and undefined pass through",
      [](dim_context& c) {
        const dim a = c.symbol("A");
-       return c.add(a, dim::unknown()).is_unknown() && c.mul(dim::unknown(), dim::undefined()).is_undefined() &&
+       return c.add(a, dim::unknown()).is_unknown() &&
+              c.mul(dim::unknown(), dim::undefined()).is_undefined() &&
               c.decide_eq(a, dim::unknown()) == tri::unknown;
      }},
     {"no expression grows without bound",
@@ -300,18 +328,26 @@ inline constexpr law expression_laws[] = {
      [](dim_context& c) {
        const dim seven = c.real_literal(static_cast<double>(0.7f), false);
        const dim ten = real1(c, real_op::from_int, false, c.constant(10));
-       const dim single = real1(c, real_op::floor_int, false, real2(c, real_op::mul, false, ten, seven));
-       const dim wide = real1(c, real_op::floor_int, true,
-                              real2(c, real_op::mul, true, real1(c, real_op::from_int, true, c.constant(29)), c.real_literal(0.1 * 10, true)));
-       return single == c.constant(static_cast<std::int64_t>(10.0f * 0.7f)) && wide == c.constant(29) &&
-              real1(c, real_op::from_int, false, c.constant(16777217)) == c.real_literal(16777216.0, false);
+       const dim single =
+           real1(c, real_op::floor_int, false, real2(c, real_op::mul, false, ten, seven));
+       const dim wide =
+           real1(c, real_op::floor_int, true,
+                 real2(c, real_op::mul, true, real1(c, real_op::from_int, true, c.constant(29)),
+                       c.real_literal(0.1 * 10, true)));
+       return single == c.constant(static_cast<std::int64_t>(10.0f * 0.7f)) &&
+              wide == c.constant(29) &&
+              real1(c, real_op::from_int, false, c.constant(16777217)) ==
+                  c.real_literal(16777216.0, false);
      }},
     {"rounding is half to even, casts truncate",
      [](dim_context& c) {
        auto of = [&](real_op op, double v) { return real1(c, op, true, c.real_literal(v, true)); };
-       return of(real_op::round_int, 2.5) == c.constant(2) && of(real_op::round_int, 3.5) == c.constant(4) &&
-              of(real_op::round_int, -2.5) == c.constant(-2) && of(real_op::trunc_int, -2.7) == c.constant(-2) &&
-              of(real_op::floor_int, -2.1) == c.constant(-3) && of(real_op::ceil_int, 2.1) == c.constant(3);
+       return of(real_op::round_int, 2.5) == c.constant(2) &&
+              of(real_op::round_int, 3.5) == c.constant(4) &&
+              of(real_op::round_int, -2.5) == c.constant(-2) &&
+              of(real_op::trunc_int, -2.7) == c.constant(-2) &&
+              of(real_op::floor_int, -2.1) == c.constant(-3) &&
+              of(real_op::ceil_int, 2.1) == c.constant(3);
      }},
     {"integers that fit pass through floating point",
      [](dim_context& c) {
@@ -320,20 +356,23 @@ inline constexpr law expression_laws[] = {
        const dim doubled = real2(c, real_op::mul, false, f, c.real_literal(2.0, false));
        const dim halved = real2(c, real_op::mul, false, f, c.real_literal(0.5, false));
        const dim third = real2(c, real_op::div, false, f, c.real_literal(3.0, false));
-       return real1(c, real_op::trunc_int, false, f) == h && real1(c, real_op::floor_int, false, doubled) == c.mul(h, 2) &&
+       return real1(c, real_op::trunc_int, false, f) == h &&
+              real1(c, real_op::floor_int, false, doubled) == c.mul(h, 2) &&
               real1(c, real_op::floor_int, false, halved) == c.floordiv(h, 2) &&
               real1(c, real_op::ceil_int, false, third) == c.ceildiv(h, 3);
      }},
     {"floating-point sizes have monotone bounds",
      [](dim_context& c) {
        const dim h = c.symbol("H", {10, 100, 1, 0});
-       const dim scaled = real2(c, real_op::mul, false, real1(c, real_op::from_int, false, h), c.real_literal(static_cast<double>(0.7f), false));
+       const dim scaled = real2(c, real_op::mul, false, real1(c, real_op::from_int, false, h),
+                                c.real_literal(static_cast<double>(0.7f), false));
        const dim size = real1(c, real_op::floor_int, false, scaled);
-       return c.bounds(size) == interval{7, 70} || c.bounds(size) == interval{6, 70} || c.bounds(size) == interval{6, 69} ||
-              c.bounds(size) == interval{7, 69};
+       return c.bounds(size) == interval{7, 70} || c.bounds(size) == interval{6, 70} ||
+              c.bounds(size) == interval{6, 69} || c.bounds(size) == interval{7, 69};
      }},
 };
-inline constexpr std::size_t expression_law_count = sizeof(expression_laws) / sizeof(expression_laws[0]);
+inline constexpr std::size_t expression_law_count =
+    sizeof(expression_laws) / sizeof(expression_laws[0]);
 
 constexpr bool holds(const law& l) {
   dim_context context;

@@ -1,4 +1,5 @@
-// Every law of the table as a constant expression: compile-time sizes are computed by the same code.
+// Every law of the table as a constant expression: compile-time sizes are computed by the same
+// code.
 #include <cstddef>
 #include <utility>
 

@@ -89,7 +89,8 @@ class dim_context {
  public:
   /// Larger sums become unknown: no expression grows without bound.
   static constexpr std::size_t max_terms = 96;
-  /// Powers above this, and atoms whose written-out form is larger than `max_weight`, become unknown.
+  /// Powers above this, and atoms whose written-out form is larger than `max_weight`, become
+  /// unknown.
   static constexpr std::int64_t max_power = 64;
   static constexpr std::uint32_t max_weight = 4096;
   /// Rewrites and case splits that one proof may take.
@@ -146,12 +147,16 @@ class dim_context {
     const symbol_info& s = symbols_[index];
     return {text_.data() + s.note_first, s.note_count};
   }
-  constexpr symbol_origin origin_of_symbol(std::uint32_t index) const { return symbols_[index].origin; }
+  constexpr symbol_origin origin_of_symbol(std::uint32_t index) const {
+    return symbols_[index].origin;
+  }
   constexpr interval range_of_symbol(std::uint32_t index) const { return symbols_[index].range; }
   /// For a strided symbol: the input symbol, step and offset it was made from.
   constexpr std::uint32_t base_of_symbol(std::uint32_t index) const { return symbols_[index].base; }
   constexpr std::int64_t step_of_symbol(std::uint32_t index) const { return symbols_[index].step; }
-  constexpr std::int64_t offset_of_symbol(std::uint32_t index) const { return symbols_[index].offset; }
+  constexpr std::int64_t offset_of_symbol(std::uint32_t index) const {
+    return symbols_[index].offset;
+  }
   /// Index of a declared input symbol, or -1.
   constexpr std::int64_t find_symbol(std::string_view name) const {
     return find_name(name, symbol_origin::input);
@@ -179,7 +184,8 @@ class dim_context {
            !meet(bounds(now), symbols_[symbol_index].range).empty();
   }
   /// Records `s = offset (mod step)`. False when that contradicts what is known.
-  constexpr bool assume_divisible(std::uint32_t symbol_index, std::int64_t step, std::int64_t offset = 0) {
+  constexpr bool assume_divisible(std::uint32_t symbol_index, std::int64_t step,
+                                  std::int64_t offset = 0) {
     if (step <= 1) return true;
     const dim now = resolve(symbols_[symbol_index].expr);
     if (!now.is_known()) return true;
@@ -422,8 +428,8 @@ class dim_context {
     }
     return dim::undefined();
   }
-  /// A floating-point operation; `wide` selects float64, else float32. Folds constants in IEEE where
-  /// the result is an ordinary number.
+  /// A floating-point operation; `wide` selects float64, else float32. Folds constants in IEEE
+  /// where the result is an ordinary number.
   constexpr dim real(real_op op, bool wide, std::span<const dim> given) {
     small_vector<dim, 2> args;
     for (dim a : given) {
@@ -443,7 +449,8 @@ class dim_context {
     if (op == real_op::from_int && folded)
       // Through the type itself: float32 rounds once, from the integer.
       return real_literal(wide ? static_cast<double>(value(args[0]))
-                               : static_cast<double>(static_cast<float>(value(args[0]))), wide);
+                               : static_cast<double>(static_cast<float>(value(args[0]))),
+                          wide);
     if (folded && foldable(op, wide, in[0], in[1])) {
       const double r = apply_real(op, wide, in[0], in[1]);
       if (is_integer_valued(op)) {
@@ -483,9 +490,13 @@ class dim_context {
   constexpr bool is_constant(dim d) const { return kind(d) == dim_kind::constant; }
   /// Requires a constant (or, for floordiv, gives the divisor).
   constexpr std::int64_t value(dim d) const { return nodes_[d.id].value; }
-  constexpr std::uint32_t symbol_index(dim d) const { return static_cast<std::uint32_t>(nodes_[d.id].value); }
+  constexpr std::uint32_t symbol_index(dim d) const {
+    return static_cast<std::uint32_t>(nodes_[d.id].value);
+  }
   constexpr std::size_t operand_count(dim d) const { return nodes_[d.id].count; }
-  constexpr dim_operand operand(dim d, std::size_t i) const { return operands_[nodes_[d.id].first + i]; }
+  constexpr dim_operand operand(dim d, std::size_t i) const {
+    return operands_[nodes_[d.id].first + i];
+  }
   constexpr real_op real_operation(dim d) const { return static_cast<real_op>(nodes_[d.id].op); }
   constexpr bool is_wide(dim d) const { return nodes_[d.id].wide; }
   constexpr bool is_real_literal(dim d) const {
@@ -580,16 +591,17 @@ class dim_context {
         for (std::size_t i = 1; i < operand_count(d); ++i) {
           const interval next = bounds(operand(d, i).d);
           // Broadcast is the larger one, unless a dim is 0.
-          out = kind(d) == dim_kind::min ? sod2::min(out, next)
+          out = kind(d) == dim_kind::min                                    ? sod2::min(out, next)
                 : kind(d) == dim_kind::max || (out.lo >= 1 && next.lo >= 1) ? sod2::max(out, next)
-                                                                           : hull(out, next);
+                                                                            : hull(out, next);
         }
         break;
       }
       case dim_kind::real: {
         const real_interval r = real_bounds(d);
-        out = {r.lo <= -9.2e18 ? minus_infinity : static_cast<std::int64_t>(r.lo) - (r.lo < 0 ? 1 : 0),
-               r.hi >= 9.2e18 ? infinity : static_cast<std::int64_t>(r.hi) + (r.hi > 0 ? 1 : 0)};
+        out = {
+            r.lo <= -9.2e18 ? minus_infinity : static_cast<std::int64_t>(r.lo) - (r.lo < 0 ? 1 : 0),
+            r.hi >= 9.2e18 ? infinity : static_cast<std::int64_t>(r.hi) + (r.hi > 0 ? 1 : 0)};
         if (is_integer_valued(real_operation(d))) {
           if (r.lo > -9.2e18) out.lo = static_cast<std::int64_t>(r.lo);
           if (r.hi < 9.2e18) out.hi = static_cast<std::int64_t>(r.hi);
@@ -623,7 +635,8 @@ class dim_context {
         g = gcd(g, t.a);
     if (g > 1 && shift % g != 0) return tri::no;
     int budget = proof_budget;
-    if (prove_at_least(difference, 1, budget) || prove_at_least(neg(difference), 1, budget)) return tri::no;
+    if (prove_at_least(difference, 1, budget) || prove_at_least(neg(difference), 1, budget))
+      return tri::no;
     return tri::unknown;
   }
   /// Is a <= b at every binding (yes), at none (no), or not provable.
@@ -658,7 +671,8 @@ class dim_context {
   /// One IEEE operation in the given width; used by folding, evaluation and tests alike.
   static constexpr double apply_real(real_op op, bool wide, double x, double y) {
     if (wide) return detail::apply_real<double>(op, x, y);
-    return static_cast<double>(detail::apply_real<float>(op, static_cast<float>(x), static_cast<float>(y)));
+    return static_cast<double>(
+        detail::apply_real<float>(op, static_cast<float>(x), static_cast<float>(y)));
   }
 
  private:
@@ -671,10 +685,10 @@ class dim_context {
     std::uint8_t op = 0;
     bool wide = false;
     std::uint32_t first = 0, count = 0;
-    std::uint32_t weight = 1;    // size when written out
-    dim replaced_by{};           // atoms: what a fact made of it
-    std::int64_t value = 0;      // constant, symbol index, divisor, literal bits
-    std::uint64_t mask = 0;      // one bit an atom below (shared by hash): what a fact may concern
+    std::uint32_t weight = 1;  // size when written out
+    dim replaced_by{};         // atoms: what a fact made of it
+    std::int64_t value = 0;    // constant, symbol index, divisor, literal bits
+    std::uint64_t mask = 0;    // one bit an atom below (shared by hash): what a fact may concern
     interval range{};
     std::uint32_t bounds_version = 0;  // version + 1 for which `range` holds
     dim resolved{};
@@ -720,8 +734,10 @@ class dim_context {
     s.expr = intern(make_node(dim_kind::symbol, index), {});
     symbols_.push_back(s);
     if (origin != symbol_origin::strided) {
-      if (names_.size() < 2 * (symbols_.size() + 1)) rehash_names();
-      else insert_name(index);
+      if (names_.size() < 2 * (symbols_.size() + 1))
+        rehash_names();
+      else
+        insert_name(index);
     }
     return index;
   }
@@ -836,7 +852,8 @@ class dim_context {
     nodes_[d.id].resolved = d;
     nodes_[d.id].resolved_version = version_;
     dim out = rebuild(d);
-    // Too large with the facts put in: as it stood it is still true, unless it needs them to be bound.
+    // Too large with the facts put in: as it stood it is still true, unless it needs them to be
+    // bound.
     if (out.is_unknown() && only_input_symbols(d)) out = d;
     nodes_[d.id].resolved = out;
     return out;
@@ -881,7 +898,9 @@ class dim_context {
         dim out = resolve(operand(d, 0).d);
         for (std::size_t i = 1; i < n; ++i) {
           const dim next = resolve(operand(d, i).d);
-          out = k == dim_kind::min ? min(out, next) : k == dim_kind::max ? max(out, next) : broadcast(out, next);
+          out = k == dim_kind::min   ? min(out, next)
+                : k == dim_kind::max ? max(out, next)
+                                     : broadcast(out, next);
         }
         return out;
       }
@@ -993,8 +1012,9 @@ class dim_context {
   constexpr dim make_sum(terms list) {
     for (const dim_operand& t : list)
       if (!t.d.is_known()) return t.d;
-    stable_sort(list.begin(), list.end(),
-                [this](const dim_operand& a, const dim_operand& b) { return compare_products(a.d, b.d) < 0; });
+    stable_sort(list.begin(), list.end(), [this](const dim_operand& a, const dim_operand& b) {
+      return compare_products(a.d, b.d) < 0;
+    });
     terms out;
     for (const dim_operand& t : list) {
       if (!out.empty() && out.back().d == t.d) {
@@ -1038,15 +1058,15 @@ class dim_context {
         const dim e = operand(list[i].d, 0).d;
         for (std::int64_t step = 1; step < k; ++step)
           for (std::size_t j = 0; j < list.size(); ++j)
-            if (list[j].a == list[i].a && kind(list[j].d) == dim_kind::floordiv && value(list[j].d) == k &&
-                operand(list[j].d, 0).d == add(e, step))
+            if (list[j].a == list[i].a && kind(list[j].d) == dim_kind::floordiv &&
+                value(list[j].d) == k && operand(list[j].d, 0).d == add(e, step))
               family.push_back(j);
         if (family.size() != static_cast<std::size_t>(k)) continue;
         total = e;
       } else if (kind_i == dim_kind::min && operand_count(list[i].d) == 2) {
         for (std::size_t j = 0; j < list.size(); ++j)
-          if (list[j].a == list[i].a && kind(list[j].d) == dim_kind::max && operand_count(list[j].d) == 2 &&
-              operand(list[j].d, 0).d == operand(list[i].d, 0).d &&
+          if (list[j].a == list[i].a && kind(list[j].d) == dim_kind::max &&
+              operand_count(list[j].d) == 2 && operand(list[j].d, 0).d == operand(list[i].d, 0).d &&
               operand(list[j].d, 1).d == operand(list[i].d, 1).d)
             family.push_back(j);
         if (family.empty()) continue;
@@ -1286,7 +1306,8 @@ class dim_context {
   }
   // A divisor of k that divides the atom.
   constexpr std::int64_t atom_multiple(dim d, std::int64_t k) const {
-    if (kind(d) != dim_kind::min && kind(d) != dim_kind::max && kind(d) != dim_kind::broadcast) return 1;
+    if (kind(d) != dim_kind::min && kind(d) != dim_kind::max && kind(d) != dim_kind::broadcast)
+      return 1;
     std::int64_t common = k;
     for (std::size_t i = 0; i < operand_count(d); ++i) {
       const dim e = operand(d, i).d;
@@ -1382,8 +1403,9 @@ class dim_context {
     if (!(x > -large && x < large && y > -large && y < large)) return false;
     return op != real_op::div || y > 1 / large || y < -1 / large;
   }
-  // An integer that passes exactly through floating point: floor(f32(e)) = e, floor(f32(e)*2.0) = 2*e,
-  // floor(f32(e)/3.0) = floordiv(e, 3) while everything fits the significand. Undefined otherwise.
+  // An integer that passes exactly through floating point: floor(f32(e)) = e, floor(f32(e)*2.0) =
+  // 2*e, floor(f32(e)/3.0) = floordiv(e, 3) while everything fits the significand. Undefined
+  // otherwise.
   constexpr dim exact_integer(real_op op, dim arg) {
     if (kind(arg) != dim_kind::real) return dim::undefined();
     const bool wide = is_wide(arg);
@@ -1399,7 +1421,8 @@ class dim_context {
         c = 1 / c;
         outer = real_op::div;
       }
-      if (!(c >= 1 && c <= 1e6) || static_cast<double>(static_cast<std::int64_t>(c)) != c) return dim::undefined();
+      if (!(c >= 1 && c <= 1e6) || static_cast<double>(static_cast<std::int64_t>(c)) != c)
+        return dim::undefined();
       k = static_cast<std::int64_t>(c);
       inner = operand(arg, 0).d;
       if (kind(inner) != dim_kind::real || is_wide(inner) != wide) return dim::undefined();
@@ -1430,7 +1453,8 @@ class dim_context {
     const real_op op = real_operation(d);
     if (op == real_op::literal) return {literal_value(d), literal_value(d)};
     const real_interval x = real_bounds(operand(d, 0).d);
-    const real_interval y = operand_count(d) > 1 ? real_bounds(operand(d, 1).d) : real_interval{0, 0};
+    const real_interval y =
+        operand_count(d) > 1 ? real_bounds(operand(d, 1).d) : real_interval{0, 0};
     const bool w = is_wide(d);
     // Rounding is monotone, so applying the operation to the ends bounds the result.
     auto both = [&](double a, double b) { return apply_real(op, w, a, b); };
@@ -1447,8 +1471,10 @@ class dim_context {
         if (y.lo <= 0 && y.hi >= 0) return {};
         [[fallthrough]];
       case real_op::mul: {
-        const double p = both(x.lo, y.lo), q = both(x.lo, y.hi), r = both(x.hi, y.lo), s = both(x.hi, y.hi);
-        const double lo1 = p < q ? p : q, lo2 = r < s ? r : s, hi1 = p > q ? p : q, hi2 = r > s ? r : s;
+        const double p = both(x.lo, y.lo), q = both(x.lo, y.hi), r = both(x.hi, y.lo),
+                     s = both(x.hi, y.hi);
+        const double lo1 = p < q ? p : q, lo2 = r < s ? r : s, hi1 = p > q ? p : q,
+                     hi2 = r > s ? r : s;
         return {lo1 < lo2 ? lo1 : lo2, hi1 > hi2 ? hi1 : hi2};
       }
       default: return {both(x.lo, y.lo), both(x.hi, y.hi)};
@@ -1456,15 +1482,17 @@ class dim_context {
   }
 
   constexpr std::uint64_t hash_of(const node& n, std::span<const dim_operand> args) const {
-    std::uint64_t h = hash_mix(static_cast<std::uint64_t>(n.kind) * 131 + n.op * 7 + (n.wide ? 1 : 0),
-                               static_cast<std::uint64_t>(n.value));
+    std::uint64_t h =
+        hash_mix(static_cast<std::uint64_t>(n.kind) * 131 + n.op * 7 + (n.wide ? 1 : 0),
+                 static_cast<std::uint64_t>(n.value));
     for (const dim_operand& o : args)
       h = hash_mix(hash_mix(h, static_cast<std::uint64_t>(o.a)), o.d.id);
     return h;
   }
   constexpr bool same(const node& n, std::span<const dim_operand> args, std::uint32_t id) const {
     const node& m = nodes_[id];
-    if (m.kind != n.kind || m.op != n.op || m.wide != n.wide || m.value != n.value || m.count != args.size())
+    if (m.kind != n.kind || m.op != n.op || m.wide != n.wide || m.value != n.value ||
+        m.count != args.size())
       return false;
     for (std::size_t i = 0; i < args.size(); ++i)
       if (!(operands_[m.first + i] == args[i])) return false;
@@ -1485,7 +1513,9 @@ class dim_context {
       if (same(n, args, table_[slot])) {
         const dim found{table_[slot]};
         // An atom that a fact replaced stands for its replacement from then on.
-        return nodes_[found.id].replaced_by.is_known() && n.kind != dim_kind::symbol ? resolve(found) : found;
+        return nodes_[found.id].replaced_by.is_known() && n.kind != dim_kind::symbol
+                   ? resolve(found)
+                   : found;
       }
       slot = (slot + 1) & mask;
     }
@@ -1510,7 +1540,8 @@ class dim_context {
     const std::size_t size = table_.empty() ? 64 : table_.size() * 2;
     table_.assign(size, 0);
     for (std::uint32_t id = 3; id < nodes_.size(); ++id) {
-      const std::span<const dim_operand> args{operands_.data() + nodes_[id].first, nodes_[id].count};
+      const std::span<const dim_operand> args{operands_.data() + nodes_[id].first,
+                                              nodes_[id].count};
       std::size_t slot = hash_of(nodes_[id], args) & (size - 1);
       while (table_[slot] != 0) slot = (slot + 1) & (size - 1);
       table_[slot] = id;
@@ -1521,7 +1552,7 @@ class dim_context {
   vector<dim_operand> operands_;
   vector<std::uint32_t> table_;
   vector<symbol_info> symbols_;
-  vector<std::uint32_t> names_;     // hash table of symbol index + 1
+  vector<std::uint32_t> names_;    // hash table of symbol index + 1
   vector<std::uint64_t> changes_;  // per version: mask of the atom that a fact was about
   vector<char> text_;
   dim zero_{}, one_{};

@@ -14,7 +14,7 @@ enum class dim_kind : std::uint8_t {
   overflow,   // sticky error value
   constant,
   symbol,
-  floordiv,   // floor(e / k), k > 1
+  floordiv,  // floor(e / k), k > 1
   min,
   max,
   broadcast,  // the numpy result of two dims: 1 yields to the other
@@ -26,8 +26,8 @@ enum class dim_kind : std::uint8_t {
 /// Operations of `real` nodes. The integer-valued ones (floor_int ...) may enter integer
 /// polynomials; the others stand for elements of floating-point tensors.
 enum class real_op : std::uint8_t {
-  literal,    // a floating-point constant
-  from_int,   // conversion of an integer expression
+  literal,   // a floating-point constant
+  from_int,  // conversion of an integer expression
   add,
   sub,
   mul,
@@ -36,7 +36,7 @@ enum class real_op : std::uint8_t {
   max,
   neg,
   sqrt,
-  floor,      // float -> float
+  floor,  // float -> float
   ceil,
   round,      // half to even, as ONNX Round
   floor_int,  // float -> integer

@@ -16,7 +16,8 @@ namespace sod2 {
 /// max, broadcast; three-valued decide_eq and decide_le; div_exact (false when not exact);
 /// as_constant (false when not a constant); fresh(interval); join of two facts.
 template <class D>
-concept dimension_domain = requires(D& d, typename D::value_type v, std::int64_t k, std::int64_t& out, typename D::value_type& r) {
+concept dimension_domain = requires(D& d, typename D::value_type v, std::int64_t k,
+                                    std::int64_t& out, typename D::value_type& r) {
   { d.constant(k) };
   { d.add(v, v) };
   { d.sub(v, v) };

@@ -15,14 +15,25 @@ namespace sod2 {
 /// every bind; results are exact or `overflow` is reported.
 class size_program {
  public:
-  enum class op : std::uint8_t { constant, symbol, add, mul, mul_add, floordiv, min, max, broadcast, real };
+  enum class op : std::uint8_t {
+    constant,
+    symbol,
+    add,
+    mul,
+    mul_add,
+    floordiv,
+    min,
+    max,
+    broadcast,
+    real
+  };
   struct instruction {
     op code = op::constant;
-    std::uint8_t real = 0;   // real_op
+    std::uint8_t real = 0;  // real_op
     bool wide = false;
-    bool real_args = false;  // the operands hold bits of doubles
+    bool real_args = false;      // the operands hold bits of doubles
     std::uint32_t a = 0, b = 0;  // registers, or the symbol's index
-    std::int64_t k = 0;      // constant, coefficient or divisor
+    std::int64_t k = 0;          // constant, coefficient or divisor
   };
 
   /// Number of int64 scratch registers that `evaluate` needs.
@@ -34,7 +45,7 @@ class size_program {
   /// scratch: register_count() values; out: output_count() values, in the order of `add_output`.
   /// Errors: overflow, or broadcast when two dims do not broadcast. Allocates nothing.
   constexpr errc evaluate(std::span<const std::int64_t> symbols, std::span<std::int64_t> scratch,
-                std::span<std::int64_t> out) const {
+                          std::span<std::int64_t> out) const {
     errc state = errc::ok;
     std::int64_t* r = scratch.data();
     const std::size_t n = code_.size();
@@ -62,14 +73,17 @@ class size_program {
           break;
         }
         case op::real: {
-          const double x = in.real_args ? std::bit_cast<double>(r[in.a]) : static_cast<double>(r[in.a]);
+          const double x =
+              in.real_args ? std::bit_cast<double>(r[in.a]) : static_cast<double>(r[in.a]);
           const double y = in.real_args ? std::bit_cast<double>(r[in.b]) : 0.0;
           const real_op f = static_cast<real_op>(in.real);
           double z = 0.0;
           if (f == real_op::from_int)
-            z = in.wide ? static_cast<double>(r[in.a]) : static_cast<double>(static_cast<float>(r[in.a]));
+            z = in.wide ? static_cast<double>(r[in.a])
+                        : static_cast<double>(static_cast<float>(r[in.a]));
           else if (f == real_op::sqrt)
-            z = in.wide ? __builtin_sqrt(x) : static_cast<double>(__builtin_sqrtf(static_cast<float>(x)));
+            z = in.wide ? __builtin_sqrt(x)
+                        : static_cast<double>(__builtin_sqrtf(static_cast<float>(x)));
           else
             z = dim_context::apply_real(f, in.wide, x, y);
           if (dim_context::is_integer_valued(f)) {
@@ -100,9 +114,7 @@ class size_program_builder {
   constexpr explicit size_program_builder(dim_context& context) : context_(context) {}
 
   /// Adds an output and gives its position. Requires a known expression.
-  constexpr std::uint32_t add_output(dim d) {
-    return add_output_as_is(context_.resolve(d));
-  }
+  constexpr std::uint32_t add_output(dim d) { return add_output_as_is(context_.resolve(d)); }
   /// Without applying facts: an assertion `a == b` must see both sides, although the context has
   /// long replaced one by the other.
   constexpr std::uint32_t add_output_as_is(dim d) {
@@ -120,11 +132,14 @@ class size_program_builder {
     return static_cast<std::uint32_t>(program_.code_.size() - 1);
   }
   constexpr std::uint32_t emit(dim d) {
-    if (memo_.size() <= d.id) memo_.resize(context_.node_count() > d.id ? context_.node_count() : d.id + 1, 0);
+    if (memo_.size() <= d.id)
+      memo_.resize(context_.node_count() > d.id ? context_.node_count() : d.id + 1, 0);
     if (memo_[d.id] != 0) return memo_[d.id] - 1;
     std::uint32_t reg = 0;
     switch (context_.kind(d)) {
-      case dim_kind::constant: reg = push({op::constant, 0, false, false, 0, 0, context_.value(d)}); break;
+      case dim_kind::constant:
+        reg = push({op::constant, 0, false, false, 0, 0, context_.value(d)});
+        break;
       case dim_kind::symbol: {
         const std::uint32_t s = context_.symbol_index(d);
         if (context_.origin_of_symbol(s) == symbol_origin::strided) {
@@ -190,11 +205,14 @@ class size_program_builder {
       case dim_kind::real: {
         const real_op f = context_.real_operation(d);
         if (f == real_op::literal) {
-          reg = push({op::constant, 0, false, false, 0, 0, std::bit_cast<std::int64_t>(context_.literal_value(d))});
+          reg = push({op::constant, 0, false, false, 0, 0,
+                      std::bit_cast<std::int64_t>(context_.literal_value(d))});
         } else {
           const std::uint32_t a = emit(context_.operand(d, 0).d);
-          const std::uint32_t b = context_.operand_count(d) > 1 ? emit(context_.operand(d, 1).d) : a;
-          reg = push({op::real, static_cast<std::uint8_t>(f), context_.is_wide(d), f != real_op::from_int, a, b, 0});
+          const std::uint32_t b =
+              context_.operand_count(d) > 1 ? emit(context_.operand(d, 1).d) : a;
+          reg = push({op::real, static_cast<std::uint8_t>(f), context_.is_wide(d),
+                      f != real_op::from_int, a, b, 0});
         }
         break;
       }
@@ -210,7 +228,8 @@ class size_program_builder {
 };
 
 /// Evaluates one expression; for tests and tools, not for runs. `symbols` as in size_program.
-inline result<std::int64_t> evaluate(dim_context& context, dim d, std::span<const std::int64_t> symbols) {
+inline result<std::int64_t> evaluate(dim_context& context, dim d,
+                                     std::span<const std::int64_t> symbols) {
   size_program_builder builder(context);
   builder.add_output(d);
   const size_program program = std::move(builder).finish();

@@ -21,13 +21,15 @@ class dim_parser {
     const dim d = sum();
     skip();
     if (failed_ || at_ != text_.size() || d.is_undefined()) return problem();
-    if (d.is_overflow()) return error(errc::overflow, "expression '" + std::string(text_) + "' overflows");
+    if (d.is_overflow())
+      return error(errc::overflow, "expression '" + std::string(text_) + "' overflows");
     return d;
   }
 
  private:
   error problem() const {
-    return error(errc::parse, "expression '" + std::string(text_) + "' is wrong at column " + std::to_string(at_ + 1));
+    return error(errc::parse, "expression '" + std::string(text_) + "' is wrong at column " +
+                                  std::to_string(at_ + 1));
   }
   dim fail() {
     failed_ = true;
@@ -47,17 +49,23 @@ class dim_parser {
   dim arithmetic(real_op op, dim a, dim b) {
     if (!a.is_known() || !b.is_known()) return a.is_known() ? b : a;
     if (!is_real(a) && !is_real(b) && op != real_op::div)
-      return op == real_op::add ? context_.add(a, b) : op == real_op::sub ? context_.sub(a, b) : context_.mul(a, b);
+      return op == real_op::add   ? context_.add(a, b)
+             : op == real_op::sub ? context_.sub(a, b)
+                                  : context_.mul(a, b);
     // The width is that of the first operand that is not a literal.
     const auto wide_of = [&](dim d) { return is_real(d) && context_.is_wide(d); };
-    const bool wide = !is_literal(a) && is_real(a) ? wide_of(a) : !is_literal(b) && is_real(b) ? wide_of(b) : wide_of(a);
+    const bool wide = !is_literal(a) && is_real(a)   ? wide_of(a)
+                      : !is_literal(b) && is_real(b) ? wide_of(b)
+                                                     : wide_of(a);
     dim pair[2] = {widened(a, wide), widened(b, wide)};
     return context_.real(op, wide, pair);
   }
   bool is_literal(dim d) const { return context_.is_real_literal(d); }
   dim widened(dim d, bool wide) {
     if (!is_real(d)) return context_.real(real_op::from_int, wide, {&d, 1});
-    if (is_literal(d) && !wide) return context_.real_literal(static_cast<double>(static_cast<float>(context_.literal_value(d))), false);
+    if (is_literal(d) && !wide)
+      return context_.real_literal(
+          static_cast<double>(static_cast<float>(context_.literal_value(d))), false);
     return d;
   }
   dim sum() {
@@ -95,7 +103,9 @@ class dim_parser {
     if (is_real(d)) return context_.real(real_op::neg, context_.is_wide(d), {&d, 1});
     return d.is_known() ? context_.neg(d) : d;
   }
-  static bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+  static bool starts_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  }
   static bool in_name(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.'; }
   dim primary() {
     skip();
@@ -158,7 +168,7 @@ class dim_parser {
     if (f == "floordiv" || f == "ceildiv" || f == "mod" || f == "alignup") {
       const std::int64_t k = divisor();
       if (k <= 0) return fail();
-      return f == "floordiv" ? context_.floordiv(args[0], k)
+      return f == "floordiv"  ? context_.floordiv(args[0], k)
              : f == "ceildiv" ? context_.ceildiv(args[0], k)
              : f == "mod"     ? context_.mod(args[0], k)
                               : context_.align_up(args[0], k);
@@ -169,7 +179,9 @@ class dim_parser {
         if (is_real(d) || is_real(args[i]))
           d = arithmetic(f == "min" ? real_op::min : real_op::max, d, args[i]);
         else
-          d = f == "min" ? context_.min(d, args[i]) : f == "max" ? context_.max(d, args[i]) : context_.broadcast(d, args[i]);
+          d = f == "min"   ? context_.min(d, args[i])
+              : f == "max" ? context_.max(d, args[i])
+                           : context_.broadcast(d, args[i]);
       }
       return d;
     }

@@ -48,8 +48,10 @@ class dim_printer {
   }
   void single(dim_operand o, bool leading) {
     const bool negative = o.a < 0;
-    if (!leading) out_ += negative ? " - " : " + ";
-    else if (negative) out_ += '-';
+    if (!leading)
+      out_ += negative ? " - " : " + ";
+    else if (negative)
+      out_ += '-';
     const std::int64_t magnitude = negative ? detail::sat_neg(o.a) : o.a;
     if (o.d == context_.one())
       out_ += std::to_string(magnitude);
@@ -102,7 +104,8 @@ class dim_printer {
   std::int64_t plain_step(dim d) const {
     if (context_.kind(d) != dim_kind::symbol) return 1;
     const std::uint32_t s = context_.symbol_index(d);
-    if (context_.origin_of_symbol(s) != symbol_origin::strided || context_.offset_of_symbol(s) != 0) return 1;
+    if (context_.origin_of_symbol(s) != symbol_origin::strided || context_.offset_of_symbol(s) != 0)
+      return 1;
     return context_.step_of_symbol(s);
   }
   void strided(std::uint32_t base, std::int64_t divisor) {
@@ -115,7 +118,8 @@ class dim_printer {
     const std::string_view text = context_.name_of_symbol(symbol);
     bool plain = !text.empty() && !(text[0] >= '0' && text[0] <= '9');
     for (char c : text)
-      plain = plain && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+      plain = plain && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '_');
     if (!plain) out_ += '"';
     for (char c : text) {
       if (!plain && (c == '"' || c == '\\')) out_ += '\\';
@@ -139,7 +143,8 @@ class dim_printer {
         if (context_.origin_of_symbol(s) != symbol_origin::strided) return name(s);
         out_ += "floordiv(";
         name(context_.base_of_symbol(s));
-        if (const std::int64_t shift = context_.offset_of_symbol(s); shift != 0) out_ += " - " + std::to_string(shift);
+        if (const std::int64_t shift = context_.offset_of_symbol(s); shift != 0)
+          out_ += " - " + std::to_string(shift);
         out_ += ", " + std::to_string(context_.step_of_symbol(s)) + ")";
         return;
       }
@@ -147,7 +152,8 @@ class dim_printer {
         const std::int64_t k = context_.value(d);
         dim e = context_.operand(d, 0).d;
         const std::size_t n = context_.operand_count(e);
-        const bool ceil = context_.kind(e) == dim_kind::sum && context_.operand(e, n - 1).d == context_.one() &&
+        const bool ceil = context_.kind(e) == dim_kind::sum &&
+                          context_.operand(e, n - 1).d == context_.one() &&
                           context_.operand(e, n - 1).a == k - 1;
         if (ceil) e = context_.add(e, 1 - k);
         out_ += ceil ? "ceildiv(" : "floordiv(";
@@ -173,8 +179,9 @@ class dim_printer {
         char text[40];
         const double v = context_.literal_value(d);
         // The shortest text that reads back as the same value of the type.
-        const auto end = context_.is_wide(d) ? std::to_chars(text, text + 40, v)
-                                             : std::to_chars(text, text + 40, static_cast<float>(v));
+        const auto end = context_.is_wide(d)
+                             ? std::to_chars(text, text + 40, v)
+                             : std::to_chars(text, text + 40, static_cast<float>(v));
         std::string shown(text, end.ptr);
         if (shown.find_first_of(".en") == std::string::npos) shown += ".0";
         out_ += shown;
@@ -204,7 +211,8 @@ class dim_printer {
     real_operand(context_.operand(d, 1).d);
   }
   void real_operand(dim d) {
-    const bool group = context_.kind(d) == dim_kind::real && context_.real_operation(d) >= real_op::add &&
+    const bool group = context_.kind(d) == dim_kind::real &&
+                       context_.real_operation(d) >= real_op::add &&
                        context_.real_operation(d) <= real_op::div;
     if (group) out_ += '(';
     print(d);

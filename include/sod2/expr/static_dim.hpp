@@ -1,7 +1,8 @@
 // Compile-time dims: types that name the canonical expressions of a dim_context.
 //
 //   inline constexpr struct Batch : sod2::symbol<"Batch"> {} batch;
-//   using t = decltype(batch * sod2::lit<3>{} + sod2::lit<7>{});   // sum<prod<lit<3>, Batch>, lit<7>>
+//   using t = decltype(batch * sod2::lit<3>{} + sod2::lit<7>{});   // sum<prod<lit<3>, Batch>,
+//   lit<7>>
 //
 // There is no second algebra here. An operation declares the symbols of its operands in a context,
 // runs the ordinary code and gives the result a name: the canonical expression is written as flat
@@ -71,8 +72,10 @@ template <int Order, class Done, class A, class B>
 struct merge_next;
 template <class... Done, class A, class... As, class B, class... Bs>
 struct merge_sets<symbol_set<Done...>, symbol_set<A, As...>, symbol_set<B, Bs...>>
-    : merge_next<A::name() == B::name() ? 0 : A::name() < B::name() ? -1 : 1, symbol_set<Done...>,
-                 symbol_set<A, As...>, symbol_set<B, Bs...>> {};
+    : merge_next<A::name() == B::name()  ? 0
+                 : A::name() < B::name() ? -1
+                                         : 1,
+                 symbol_set<Done...>, symbol_set<A, As...>, symbol_set<B, Bs...>> {};
 template <class... Done, class A, class... As, class B, class... Bs>
 struct merge_next<0, symbol_set<Done...>, symbol_set<A, As...>, symbol_set<B, Bs...>>
     : merge_sets<symbol_set<Done..., A>, symbol_set<As...>, symbol_set<Bs...>> {};
@@ -237,7 +240,8 @@ class token_writer {
         const std::size_t n = context_.operand_count(d);
         if (n == 1) return term(context_.operand(d, 0).a, context_.operand(d, 0).d);
         const std::size_t at = open(token_kind::sum, 0, n);
-        for (std::size_t i = 0; i < n; ++i) term(context_.operand(d, i).a, context_.operand(d, i).d);
+        for (std::size_t i = 0; i < n; ++i)
+          term(context_.operand(d, i).a, context_.operand(d, i).d);
         close(at);
         return;
       }
@@ -251,10 +255,12 @@ class token_writer {
     out_.push_back({kind, value, static_cast<std::uint32_t>(count), 1});
     return out_.size() - 1;
   }
-  constexpr void close(std::size_t at) { out_[at].size = static_cast<std::uint32_t>(out_.size() - at); }
+  constexpr void close(std::size_t at) {
+    out_[at].size = static_cast<std::uint32_t>(out_.size() - at);
+  }
 
-  // coefficient * product. A symbol with a stride is a multiple of a hidden one (H = 32*h): spend the
-  // coefficient on it first, so that 32*h is H again and 2*h is floordiv<H, 16>.
+  // coefficient * product. A symbol with a stride is a multiple of a hidden one (H = 32*h): spend
+  // the coefficient on it first, so that 32*h is H again and 2*h is floordiv<H, 16>.
   constexpr void term(std::int64_t coefficient, dim product) {
     if (product == context_.one()) return leaf(token_kind::lit, coefficient);
     const bool is_product = context_.kind(product) == dim_kind::product;
@@ -303,7 +309,8 @@ class token_writer {
   constexpr std::int64_t hidden_step(dim d) const {
     if (context_.kind(d) != dim_kind::symbol) return 1;
     const std::uint32_t s = context_.symbol_index(d);
-    if (context_.origin_of_symbol(s) != symbol_origin::strided || context_.offset_of_symbol(s) != 0) return 1;
+    if (context_.origin_of_symbol(s) != symbol_origin::strided || context_.offset_of_symbol(s) != 0)
+      return 1;
     return context_.step_of_symbol(s);
   }
   // Input symbols were declared in the order of the dictionary, hidden ones in between.
@@ -318,7 +325,8 @@ class token_writer {
       case dim_kind::symbol: {
         const std::uint32_t s = context_.symbol_index(d);
         if (context_.origin_of_symbol(s) == symbol_origin::input) return named(s);
-        if (context_.origin_of_symbol(s) == symbol_origin::inferred) return leaf(token_kind::unknown, 0);
+        if (context_.origin_of_symbol(s) == symbol_origin::inferred)
+          return leaf(token_kind::unknown, 0);
         const std::size_t division = open(token_kind::floordiv, context_.step_of_symbol(s), 1);
         const std::size_t shifted = open(token_kind::sum, 0, 2);
         named(context_.base_of_symbol(s));
@@ -331,7 +339,8 @@ class token_writer {
         const std::int64_t k = context_.value(d);
         dim e = context_.operand(d, 0).d;
         const std::size_t n = context_.operand_count(e);
-        const bool ceil = context_.kind(e) == dim_kind::sum && context_.operand(e, n - 1) == dim_operand{k - 1, context_.one()};
+        const bool ceil = context_.kind(e) == dim_kind::sum &&
+                          context_.operand(e, n - 1) == dim_operand{k - 1, context_.one()};
         if (ceil) e = context_.add(e, 1 - k);
         const std::size_t at = open(ceil ? token_kind::ceildiv : token_kind::floordiv, k, 1);
         write(e);
@@ -364,8 +373,8 @@ struct token_array {
 
 using dim_list = small_vector<dim, 6>;
 
-/// Runs `Rule::apply(context, dim_list& out) -> errc` on a context that knows the symbols of Set, and
-/// keeps its results as tokens.
+/// Runs `Rule::apply(context, dim_list& out) -> errc` on a context that knows the symbols of Set,
+/// and keeps its results as tokens.
 template <class Set, class Rule>
 struct computed {
   struct outcome {
@@ -480,7 +489,20 @@ using result_t = named_t<Set, computed<Set, Rule>, computed<Set, Rule>::start(I)
 
 // ---- operations ----
 
-enum class operation : std::uint8_t { identity, add, sub, mul, floordiv, ceildiv, mod, align_up, min, max, broadcast, div_exact };
+enum class operation : std::uint8_t {
+  identity,
+  add,
+  sub,
+  mul,
+  floordiv,
+  ceildiv,
+  mod,
+  align_up,
+  min,
+  max,
+  broadcast,
+  div_exact
+};
 
 template <operation Op, class A, class B>
 struct operation_rule {
@@ -488,8 +510,8 @@ struct operation_rule {
     const dim a = A::make(c);
     if constexpr (Op == operation::identity) {
       out.push_back(a);
-    } else if constexpr (Op == operation::floordiv || Op == operation::ceildiv || Op == operation::mod ||
-                         Op == operation::align_up) {
+    } else if constexpr (Op == operation::floordiv || Op == operation::ceildiv ||
+                         Op == operation::mod || Op == operation::align_up) {
       constexpr std::int64_t k = B::value;
       out.push_back(Op == operation::floordiv  ? c.floordiv(a, k)
                     : Op == operation::ceildiv ? c.ceildiv(a, k)
@@ -616,17 +638,23 @@ constexpr tri decide_le(A, B) {
 
 // ---- mixed with sizes that only the run knows ----
 //
-// What is static stays so: literals fold, and absorbing ones win over anything. Otherwise the result
-// is as dynamic as the other operand.
+// What is static stays so: literals fold, and absorbing ones win over anything. Otherwise the
+// result is as dynamic as the other operand.
 
 /// A dim of a context at run time, with operators; also what compile-time dims mix with.
 struct dim_value {
   dim_context* context = nullptr;
   dim d{};
 };
-constexpr dim_value operator+(dim_value a, dim_value b) { return {a.context, a.context->add(a.d, b.d)}; }
-constexpr dim_value operator-(dim_value a, dim_value b) { return {a.context, a.context->sub(a.d, b.d)}; }
-constexpr dim_value operator*(dim_value a, dim_value b) { return {a.context, a.context->mul(a.d, b.d)}; }
+constexpr dim_value operator+(dim_value a, dim_value b) {
+  return {a.context, a.context->add(a.d, b.d)};
+}
+constexpr dim_value operator-(dim_value a, dim_value b) {
+  return {a.context, a.context->sub(a.d, b.d)};
+}
+constexpr dim_value operator*(dim_value a, dim_value b) {
+  return {a.context, a.context->mul(a.d, b.d)};
+}
 
 template <static_dim A>
 constexpr dim_value operator+(A, dim_value b) {

@@ -41,11 +41,13 @@ class builder {
  public:
   builder(graph& g, std::span<const float> weights) : graph_(g), weights_(weights) {}
 
-  value_id op(std::string_view what, std::vector<value_id> inputs, std::vector<attribute> attributes = {}) {
+  value_id op(std::string_view what, std::vector<value_id> inputs,
+              std::vector<attribute> attributes = {}) {
     return op(what, std::move(inputs), std::move(attributes), what);
   }
   /// Adds an operator; the node is `<prefix><label>_<number>`, its output too.
-  value_id op(std::string_view what, std::vector<value_id> inputs, std::vector<attribute> attributes, std::string_view label) {
+  value_id op(std::string_view what, std::vector<value_id> inputs,
+              std::vector<attribute> attributes, std::string_view label) {
     std::string name = prefix_ + std::string(label) + "_" + std::to_string(count_++);
     const value_id v = graph_.op(std::string(what), std::move(inputs), std::move(attributes), name);
     graph_.nodes().back().name = std::move(name);
@@ -55,7 +57,8 @@ class builder {
   value_id weights(std::string_view label, std::vector<std::int64_t> dims) {
     std::size_t n = 1;
     for (std::int64_t d : dims) n *= static_cast<std::size_t>(d);
-    const value_id v = graph_.constant(label_of(label), constant_tensor::of<float>(std::move(dims), weights_.first(n)));
+    const value_id v = graph_.constant(
+        label_of(label), constant_tensor::of<float>(std::move(dims), weights_.first(n)));
     weights_ = weights_.subspan(n);
     return v;
   }
@@ -69,7 +72,9 @@ class builder {
   std::size_t node_number() const { return count_; }
 
  private:
-  std::string label_of(std::string_view label) const { return prefix_ + std::string(label) + "_" + std::to_string(count_); }
+  std::string label_of(std::string_view label) const {
+    return prefix_ + std::string(label) + "_" + std::to_string(count_);
+  }
 
   graph& graph_;
   std::span<const float> weights_;
@@ -89,7 +94,8 @@ using last_dim = typename Shape::template dim<Shape::rank - 1>;
 // One input, one output of the same shape, one operator without weights.
 struct elementwise {
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain&, Sink&, Out& out, std::span<const typename Domain::value_type> in) {
+  static constexpr errc forward(Domain&, Sink&, Out& out,
+                                std::span<const typename Domain::value_type> in) {
     for (const auto& d : in) out.push_back(d);
     return errc::ok;
   }
@@ -125,7 +131,8 @@ struct tanh_layer : detail::elementwise {
 struct softmax_layer : detail::elementwise {
   static constexpr std::string_view name = "softmax";
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain& domain, Sink& sink, Out& out, std::span<const typename Domain::value_type> in) {
+  static constexpr errc forward(Domain& domain, Sink& sink, Out& out,
+                                std::span<const typename Domain::value_type> in) {
     return in.empty() ? errc::rank_mismatch : elementwise::forward(domain, sink, out, in);
   }
   template <class In, class Out>
@@ -140,7 +147,8 @@ struct dense_layer {
   static_assert(Units > 0, "dense requires a positive number of units");
   static constexpr std::string_view name = "dense";
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain& domain, Sink& sink, Out& out, std::span<const typename Domain::value_type> in) {
+  static constexpr errc forward(Domain& domain, Sink& sink, Out& out,
+                                std::span<const typename Domain::value_type> in) {
     if (in.empty()) return errc::rank_mismatch;
     std::int64_t k = 0;
     if (!domain.as_constant(in.back(), k)) return errc::inner_dims;
@@ -168,14 +176,16 @@ struct conv2d_layer {
                 "conv2d requires positive channels, kernel and stride, and a padding >= 0");
   static constexpr std::string_view name = "conv2d";
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain& domain, Sink&, Out& out, std::span<const typename Domain::value_type> in) {
+  static constexpr errc forward(Domain& domain, Sink&, Out& out,
+                                std::span<const typename Domain::value_type> in) {
     if (in.size() != 4) return errc::rank_mismatch;
     std::int64_t c = 0;
     if (!domain.as_constant(in[1], c)) return errc::channels;
     out.push_back(in[0]);
     out.push_back(domain.constant(Channels));
     for (std::size_t axis = 2; axis < 4; ++axis) {
-      out.push_back(rules::window_count(domain, in[axis], domain.constant(Kernel), Stride, 1, 2 * Pad));
+      out.push_back(
+          rules::window_count(domain, in[axis], domain.constant(Kernel), Stride, 1, 2 * Pad));
       if (domain.decide_le(domain.constant(1), out.back()) == tri::no) return errc::value_range;
     }
     return errc::ok;
@@ -186,11 +196,12 @@ struct conv2d_layer {
   }
   template <class In, class Out>
   static value_id lower(builder& b, value_id in) {
-    const value_id kernel = b.weights("kernel", {Channels, detail::literal<typename In::template dim<1>>, Kernel, Kernel});
+    const value_id kernel = b.weights(
+        "kernel", {Channels, detail::literal<typename In::template dim<1>>, Kernel, Kernel});
     const value_id bias = b.weights("bias", {Channels});
     return b.op("Conv", {in, kernel, bias},
-                {attribute("kernel_shape", {Kernel, Kernel}), attribute("strides", {Stride, Stride}),
-                 attribute("pads", {Pad, Pad, Pad, Pad})});
+                {attribute("kernel_shape", {Kernel, Kernel}),
+                 attribute("strides", {Stride, Stride}), attribute("pads", {Pad, Pad, Pad, Pad})});
   }
 };
 
@@ -198,7 +209,8 @@ struct conv2d_layer {
 struct flatten_layer {
   static constexpr std::string_view name = "flatten";
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain& domain, Sink&, Out& out, std::span<const typename Domain::value_type> in) {
+  static constexpr errc forward(Domain& domain, Sink&, Out& out,
+                                std::span<const typename Domain::value_type> in) {
     if (in.empty()) return errc::rank_mismatch;
     rules::flatten(domain, in, 1, out);
     return errc::ok;
@@ -213,14 +225,16 @@ struct flatten_layer {
   }
 };
 
-/// To another shape of as many elements; one entry may be -1. Dims that are neither literals nor the
-/// input's dim at the same axis may occur once, since the operator that this becomes infers one.
+/// To another shape of as many elements; one entry may be -1. Dims that are neither literals nor
+/// the input's dim at the same axis may occur once, since the operator that this becomes infers
+/// one.
 template <class To>
 struct reshape_layer {
   static_assert(is_static_shape<To>, "reshape requires a shape, as reshape<dims<batch, 32, 2>>");
   static constexpr std::string_view name = "reshape";
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain& domain, Sink& sink, Out& out, std::span<const typename Domain::value_type> in,
+  static constexpr errc forward(Domain& domain, Sink& sink, Out& out,
+                                std::span<const typename Domain::value_type> in,
                                 std::span<const typename Domain::value_type> to) {
     return rules::reshape(domain, sink, in, to, true, out);
   }
@@ -230,25 +244,30 @@ struct reshape_layer {
   }
   template <class In, class Out>
   static value_id lower(builder& b, value_id in) {
-    return b.op("Reshape", {in, b.integers("shape", target<In, Out>(std::make_index_sequence<Out::rank>{}))});
+    return b.op("Reshape",
+                {in, b.integers("shape", target<In, Out>(std::make_index_sequence<Out::rank>{}))});
   }
 
  private:
   template <class In, class Out, std::size_t I>
   static constexpr std::int64_t entry() {
     using wanted = typename Out::template dim<I>;
-    if constexpr (detail::literal<wanted> > 0) return detail::literal<wanted>;
+    if constexpr (detail::literal<wanted> > 0)
+      return detail::literal<wanted>;
     else if constexpr (I < In::rank) {
-      if constexpr (__is_same(wanted, typename In::template dim<I>)) return 0;
-      else return -1;
+      if constexpr (__is_same(wanted, typename In::template dim<I>))
+        return 0;
+      else
+        return -1;
     } else {
       return -1;
     }
   }
   template <class In, class Out, std::size_t... I>
   static std::vector<std::int64_t> target(std::index_sequence<I...>) {
-    static_assert((0 + ... + (entry<In, Out, I>() == -1 ? 1 : 0)) <= 1,
-                  "sod2: reshape lowers at most one dimension that is not in its place in the input");
+    static_assert(
+        (0 + ... + (entry<In, Out, I>() == -1 ? 1 : 0)) <= 1,
+        "sod2: reshape lowers at most one dimension that is not in its place in the input");
     return {entry<In, Out, I>()...};
   }
 };
@@ -287,8 +306,8 @@ struct outcome<errc::ok, Layer, In> {
 };
 template <class To, class In>
 struct outcome<errc::element_count, reshape_layer<To>, In> {
-  using type =
-      refused<errc::element_count, diag::element_count<In, To, element_count_t<In>, element_count_t<To>>>;
+  using type = refused<errc::element_count,
+                       diag::element_count<In, To, element_count_t<In>, element_count_t<To>>>;
 };
 template <class Layer, class In>
 struct outcome<errc::rank_mismatch, Layer, In> {
@@ -340,12 +359,15 @@ struct report<refused<errc::dim_mismatch, Reason>> {
 template <class Reason>
 struct report<refused<errc::inner_dims, Reason>> {
   static constexpr bool done = true;
-  static_assert(Reason::fixed, "sod2: dense requires a literal last dimension, since its weights have a fixed size");
+  static_assert(
+      Reason::fixed,
+      "sod2: dense requires a literal last dimension, since its weights have a fixed size");
 };
 template <class Reason>
 struct report<refused<errc::channels, Reason>> {
   static constexpr bool done = true;
-  static_assert(Reason::fixed, "sod2: conv2d requires literal channels, since its weights have a fixed size");
+  static_assert(Reason::fixed,
+                "sod2: conv2d requires literal channels, since its weights have a fixed size");
 };
 template <class Reason>
 struct report<refused<errc::value_range, Reason>> {

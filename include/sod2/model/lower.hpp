@@ -77,14 +77,16 @@ analysis_options assumptions(instance<Input, Layers...>) {
   return options;
 }
 
-/// Lowers and compiles. Operators and kernels: the standard tables of `sod2/instantiate.hpp`, or the
-/// caller's.
+/// Lowers and compiles. Operators and kernels: the standard tables of `sod2/instantiate.hpp`, or
+/// the caller's.
 template <class Input, class... Layers>
-result<program> compile(instance<Input, Layers...> net, std::span<const float> weights, const registry& operators,
-                        const kernel_table& kernels, compile_options options = {}) {
+result<program> compile(instance<Input, Layers...> net, std::span<const float> weights,
+                        const registry& operators, const kernel_table& kernels,
+                        compile_options options = {}) {
   SOD2_ASSIGN(const graph g, lower(net, weights));
   SOD2_ASSIGN(const graph_view view, make_view(g));
-  for (symbol_declaration& d : assumptions(net).symbols) options.analysis.symbols.push_back(std::move(d));
+  for (symbol_declaration& d : assumptions(net).symbols)
+    options.analysis.symbols.push_back(std::move(d));
   return sod2::compile(view, operators, kernels, options);
 }
 

@@ -39,7 +39,8 @@ using shapes_of =
     decltype(hana::scan_left(hana::tuple<Layers...>{}, hana::type_c<Input>, next_shape{}));
 
 template <std::size_t I, class Shapes>
-using shape_at = typename std::remove_cvref_t<decltype(hana::at_c<I>(std::declval<Shapes>()))>::type;
+using shape_at =
+    typename std::remove_cvref_t<decltype(hana::at_c<I>(std::declval<Shapes>()))>::type;
 }  // namespace detail
 
 /// A network on an input of known shape. What does not fit is reported here.
@@ -69,19 +70,25 @@ struct network {
   }
   template <class In>
   static constexpr std::int64_t weight_count() {
-    return hana::fold_left(hana::tuple<Layers...>{}, counted<In>{}, [](auto so_far, auto layer) {
-             using before = typename decltype(so_far)::shape;
-             using after = output_t<decltype(layer), before>;
-             return counted<after>{so_far.weights + decltype(layer)::template weight_count<before>()};
-           }).weights;
+    return hana::fold_left(hana::tuple<Layers...>{}, counted<In>{},
+                           [](auto so_far, auto layer) {
+                             using before = typename decltype(so_far)::shape;
+                             using after = output_t<decltype(layer), before>;
+                             return counted<after>{
+                                 so_far.weights + decltype(layer)::template weight_count<before>()};
+                           })
+        .weights;
   }
   template <class In, class Out>
   static value_id lower(builder& b, value_id in) {
-    return hana::fold_left(hana::tuple<Layers...>{}, lowered<In>{in}, [&b](auto so_far, auto layer) {
-             using before = typename decltype(so_far)::shape;
-             using after = output_t<decltype(layer), before>;
-             return lowered<after>{decltype(layer)::template lower<before, after>(b, so_far.value)};
-           }).value;
+    return hana::fold_left(hana::tuple<Layers...>{}, lowered<In>{in},
+                           [&b](auto so_far, auto layer) {
+                             using before = typename decltype(so_far)::shape;
+                             using after = output_t<decltype(layer), before>;
+                             return lowered<after>{
+                                 decltype(layer)::template lower<before, after>(b, so_far.value)};
+                           })
+        .value;
   }
 
  private:
@@ -108,7 +115,8 @@ struct residual_layer {
   }
   template <class In, class Out>
   static value_id lower(builder& b, value_id in) {
-    const std::string outer = b.enter(b.prefix() + "residual_" + std::to_string(b.node_number()) + "/");
+    const std::string outer =
+        b.enter(b.prefix() + "residual_" + std::to_string(b.node_number()) + "/");
     const value_id branch = inner::template lower<In, Out>(b, in);
     b.enter(outer);
     return b.op("Add", {in, branch}, {}, "residual");
@@ -171,7 +179,9 @@ std::string describe(instance<Input, Layers...>) {
   };
   show(hana::type_c<Input>);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((out.append(" -> ").append(Layers::name).append(" "), show(hana::type_c<typename made::template shape<I + 1>>)), ...);
+    ((out.append(" -> ").append(Layers::name).append(" "),
+      show(hana::type_c<typename made::template shape<I + 1>>)),
+     ...);
   }(std::index_sequence_for<Layers...>{});
   return out;
 }

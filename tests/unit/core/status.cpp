@@ -41,7 +41,10 @@ TEST_CASE("results carry a value or an error") {
 }
 
 TEST_CASE("an error is one line with everything that is known") {
-  error e = error(errc::dim_mismatch, "dimensions do not agree").at_tensor("x", 2).between("H", "64").at_node("add");
+  error e = error(errc::dim_mismatch, "dimensions do not agree")
+                .at_tensor("x", 2)
+                .between("H", "64")
+                .at_node("add");
   CHECK(e.text() == "node 'add': tensor 'x' axis 2: dimensions do not agree (H vs 64)");
   error inner = std::move(e).at_node("outer").in_file("m.onnx");
   CHECK(inner.detail().node == "add");  // the innermost layer wins

@@ -33,8 +33,15 @@ TEST_CASE("a small vector behaves as std::vector does") {
     const std::size_t at = theirs.empty() ? 0 : random() % theirs.size();
     const std::string text = std::to_string(random() % 1000) + std::string(random() % 40, 'x');
     switch (random() % 7) {
-      case 0: case 1: ours.push_back(text); theirs.push_back(text); break;
-      case 2: ours.insert(at, text); theirs.insert(theirs.begin() + static_cast<std::ptrdiff_t>(at), text); break;
+      case 0:
+      case 1:
+        ours.push_back(text);
+        theirs.push_back(text);
+        break;
+      case 2:
+        ours.insert(at, text);
+        theirs.insert(theirs.begin() + static_cast<std::ptrdiff_t>(at), text);
+        break;
       case 3:
         if (!theirs.empty()) {
           ours.erase(at);
@@ -72,7 +79,8 @@ TEST_CASE("the sort is stable at every length") {
   std::mt19937 random(11);
   for (std::size_t n = 0; n < 200; ++n) {
     std::vector<std::pair<int, int>> ours, theirs;
-    for (std::size_t i = 0; i < n; ++i) ours.emplace_back(static_cast<int>(random() % 8), static_cast<int>(i));
+    for (std::size_t i = 0; i < n; ++i)
+      ours.emplace_back(static_cast<int>(random() % 8), static_cast<int>(i));
     theirs = ours;
     const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
     sod2::stable_sort(ours.data(), ours.data() + n, less);

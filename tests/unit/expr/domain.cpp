@@ -57,7 +57,8 @@ TEST_CASE("interval arithmetic never forgets a value, also at infinity") {
               REQUIRE(floordiv(a, 3).contains(floor_div(x, 3)));
               interval quotient;
               std::int64_t q = 0;
-              if (y > 0 && integer_domain::div_exact(x, y, q) && interval_domain::div_exact(a, b, quotient))
+              if (y > 0 && integer_domain::div_exact(x, y, q) &&
+                  interval_domain::div_exact(a, b, quotient))
                 REQUIRE(quotient.contains(q));
             }
         }

@@ -41,7 +41,8 @@ TEST_CASE("overflow is reported, whatever follows") {
   const std::int64_t fits[] = {50000, 7}, over[] = {100000, 7};
   CHECK(*evaluate(c, large, fits) == 6250000000000000000);
   CHECK(evaluate(c, large, over).error().code() == errc::overflow);
-  CHECK(evaluate(c, c.floordiv(c.add(large, b), 1000000007), over).error().code() == errc::overflow);
+  CHECK(evaluate(c, c.floordiv(c.add(large, b), 1000000007), over).error().code() ==
+        errc::overflow);
   CHECK(evaluate(c, c.min(large, b), over).error().code() == errc::overflow);
 }
 
@@ -65,7 +66,8 @@ TEST_CASE("floating-point sizes equal what a kernel computes, at every value") {
   for (std::int64_t v = 1; v < 20000; v += 7) {
     const float f = static_cast<float>(v);
     CHECK(*evaluate(c, *single, {&v, 1}) == static_cast<std::int64_t>(std::floor(f * 0.7f)));
-    CHECK(*evaluate(c, *wide, {&v, 1}) == static_cast<std::int64_t>(std::floor(static_cast<double>(v) * 0.7)));
+    CHECK(*evaluate(c, *wide, {&v, 1}) ==
+          static_cast<std::int64_t>(std::floor(static_cast<double>(v) * 0.7)));
     CHECK(*evaluate(c, *root, {&v, 1}) == static_cast<std::int64_t>(std::ceil(std::sqrt(f))));
     CHECK(bound.contains(*evaluate(c, *single, {&v, 1})));
   }

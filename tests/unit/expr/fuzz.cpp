@@ -18,7 +18,20 @@ namespace {
 
 // A tree as written: evaluated directly, and built through the context.
 struct tree {
-  enum kind { constant, symbol, add, sub, mul, floordiv, ceildiv, mod, align, min, max, real } what = constant;
+  enum kind {
+    constant,
+    symbol,
+    add,
+    sub,
+    mul,
+    floordiv,
+    ceildiv,
+    mod,
+    align,
+    min,
+    max,
+    real
+  } what = constant;
   std::int64_t k = 0;
   int real_kind = 0;
   std::vector<tree> args;
@@ -51,10 +64,13 @@ struct generator {
       t.k = pick(1, 3) == 1 ? (std::int64_t{1} << pick(0, 5)) : pick(1, 12);
     };
     switch (what) {
-      case 4: case 5: binary(tree::add); break;
+      case 4:
+      case 5: binary(tree::add); break;
       case 6: binary(tree::sub); break;
-      case 7: case 8: binary(tree::mul); break;
-      case 9: case 10: by_constant(tree::floordiv); break;
+      case 7:
+      case 8: binary(tree::mul); break;
+      case 9:
+      case 10: by_constant(tree::floordiv); break;
       case 11: by_constant(tree::ceildiv); break;
       case 12: by_constant(tree::mod); break;
       case 13: by_constant(tree::align); break;
@@ -94,7 +110,9 @@ dim real_dim(dim_context& c, int kind, dim x, std::int64_t k) {
                          : wide                 ? static_cast<double>(k) * 0.3
                                                 : static_cast<double>(static_cast<float>(k) * 0.3f);
   const dim args[2] = {c.real(real_op::from_int, wide, {&x, 1}), c.real_literal(literal, wide)};
-  const real_op inner = kind == 1 || kind == 3 ? real_op::div : kind == 4 ? real_op::add : real_op::mul;
+  const real_op inner = kind == 1 || kind == 3 ? real_op::div
+                        : kind == 4            ? real_op::add
+                                               : real_op::mul;
   const dim y = c.real(inner, wide, args);
   const real_op outer = kind == 1   ? real_op::ceil_int
                         : kind == 2 ? real_op::round_int
@@ -126,31 +144,48 @@ dim build(dim_context& c, const tree& t) {
   switch (t.what) {
     case tree::constant: return c.constant(t.k);
     case tree::symbol: return c.symbol(names[t.k]);
-    case tree::add: { const dim x = arg(0); return c.add(x, arg(1)); }
-    case tree::sub: { const dim x = arg(0); return c.sub(x, arg(1)); }
-    case tree::mul: { const dim x = arg(0); return c.mul(x, arg(1)); }
+    case tree::add: {
+      const dim x = arg(0);
+      return c.add(x, arg(1));
+    }
+    case tree::sub: {
+      const dim x = arg(0);
+      return c.sub(x, arg(1));
+    }
+    case tree::mul: {
+      const dim x = arg(0);
+      return c.mul(x, arg(1));
+    }
     case tree::floordiv: return c.floordiv(arg(0), t.k);
     case tree::ceildiv: return c.ceildiv(arg(0), t.k);
     case tree::mod: return c.mod(arg(0), t.k);
     case tree::align: return c.align_up(arg(0), t.k);
-    case tree::min: { const dim x = arg(0); return c.min(x, arg(1)); }
-    case tree::max: { const dim x = arg(0); return c.max(x, arg(1)); }
+    case tree::min: {
+      const dim x = arg(0);
+      return c.min(x, arg(1));
+    }
+    case tree::max: {
+      const dim x = arg(0);
+      return c.max(x, arg(1));
+    }
     case tree::real: return real_dim(c, t.real_kind, arg(0), t.k);
   }
   return dim::unknown();
 }
 std::string text(const tree& t) {
-  static const char* const shown[] = {"", "", "add", "sub", "mul", "floordiv", "ceildiv", "mod", "align", "min", "max", "real"};
+  static const char* const shown[] = {"",        "",    "add",   "sub", "mul", "floordiv",
+                                      "ceildiv", "mod", "align", "min", "max", "real"};
   if (t.what == tree::constant) return std::to_string(t.k);
   if (t.what == tree::symbol) return names[t.k];
   std::string out = std::string(shown[t.what]) + "(";
   for (const tree& a : t.args) out += text(a) + ", ";
-  return out + std::to_string(t.k) + (t.what == tree::real ? " kind " + std::to_string(t.real_kind) : "") + ")";
+  return out + std::to_string(t.k) +
+         (t.what == tree::real ? " kind " + std::to_string(t.real_kind) : "") + ")";
 }
 
 // What is assumed of the four symbols, in a form that a binding can be drawn from.
 struct assumptions {
-  bool equal[symbols] = {};      // equal to the symbol before
+  bool equal[symbols] = {};  // equal to the symbol before
   std::int64_t lo[symbols], hi[symbols], step[symbols], offset[symbols];
 };
 
@@ -238,11 +273,14 @@ TEST_CASE("random expressions keep their value") {
       std::vector<std::int64_t> values(c.symbol_count(), 0);
       bool satisfies = true;
       for (int s = 0; s < symbols; ++s) {
-        values[static_cast<std::size_t>(s)] = facts.equal[s] ? values[static_cast<std::size_t>(s - 1)] : g.pick(1, 60);
+        values[static_cast<std::size_t>(s)] =
+            facts.equal[s] ? values[static_cast<std::size_t>(s - 1)] : g.pick(1, 60);
         const std::int64_t v = values[static_cast<std::size_t>(s)];
-        satisfies = satisfies && v >= facts.lo[s] && v <= facts.hi[s] && v % facts.step[s] == facts.offset[s];
+        satisfies = satisfies && v >= facts.lo[s] && v <= facts.hi[s] &&
+                    v % facts.step[s] == facts.offset[s];
       }
-      if (related) satisfies = satisfies && value_of(left, values.data()) == value_of(right, values.data());
+      if (related)
+        satisfies = satisfies && value_of(left, values.data()) == value_of(right, values.data());
       if (!satisfies) continue;
       ++seen;
       if (!possible) {
@@ -253,7 +291,8 @@ TEST_CASE("random expressions keep their value") {
       const sod2::errc state = program.evaluate(values, scratch, results);
       REQUIRE(state == sod2::errc::ok);
       std::vector<std::int64_t> wanted;
-      for (std::size_t i = 0; i < dims.size(); ++i) wanted.push_back(value_of(trees[i], values.data()));
+      for (std::size_t i = 0; i < dims.size(); ++i)
+        wanted.push_back(value_of(trees[i], values.data()));
       for (std::size_t i = 0; i < dims.size(); ++i) {
         CAPTURE(round);
         CAPTURE(text(trees[i]));

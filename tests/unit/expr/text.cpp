@@ -19,7 +19,10 @@ std::string round_trip(dim_context& c, const char* text) {
 }  // namespace
 
 TEST_CASE("expressions print as they are read") {
-  const struct { const char* text; const char* shown; } cases[] = {
+  const struct {
+    const char* text;
+    const char* shown;
+  } cases[] = {
       {"7", "7"},
       {"-3", "-3"},
       {"H", "H"},
@@ -73,9 +76,21 @@ TEST_CASE("inferred symbols read back") {
 }
 
 TEST_CASE("what is not an expression is refused") {
-  const char* const wrong[] = {"",        "H +",        "(H",          "H)",        "floordiv(H)", "floordiv(H, 0)",
-                               "mod(H, W)", "nothing(H)", "floor(H)",    "3 4",       "*",           "f32(",
-                               "\"open",  "99999999999999999999999999 + H", "min()"};
+  const char* const wrong[] = {"",
+                               "H +",
+                               "(H",
+                               "H)",
+                               "floordiv(H)",
+                               "floordiv(H, 0)",
+                               "mod(H, W)",
+                               "nothing(H)",
+                               "floor(H)",
+                               "3 4",
+                               "*",
+                               "f32(",
+                               "\"open",
+                               "99999999999999999999999999 + H",
+                               "min()"};
   for (const char* text : wrong) {
     dim_context c;
     const auto d = parse(c, text);

@@ -16,9 +16,12 @@ using namespace sod2::model;
 
 namespace {
 
-inline constexpr struct Batch : symbol<"Batch", 1, 64> {} batch;
-inline constexpr struct Height : symbol<"Height", 8, 64, 4> {} height;
-inline constexpr struct Width : symbol<"Width"> {} width;
+inline constexpr struct Batch : symbol<"Batch", 1, 64> {
+} batch;
+inline constexpr struct Height : symbol<"Height", 8, 64, 4> {
+} height;
+inline constexpr struct Width : symbol<"Width"> {
+} width;
 
 std::vector<float> random_floats(std::int64_t n, unsigned seed) {
   std::mt19937 random(seed);
@@ -45,7 +48,8 @@ TEST_CASE("a network describes itself") {
 }
 
 TEST_CASE("a network becomes a graph") {
-  constexpr auto net = sequential(dense<4>, residual(dense<4>, model::tanh), reshape<dims<batch, 2, 2>>)(dims<batch, 3>{});
+  constexpr auto net = sequential(dense<4>, residual(dense<4>, model::tanh),
+                                  reshape<dims<batch, 2, 2>>)(dims<batch, 3>{});
   static_assert(weight_count(net) == 4 * 4 + 5 * 4);
   const std::vector<float> weights = random_floats(weight_count(net), 1);
   auto lowered = lower(net, weights);
@@ -54,7 +58,8 @@ TEST_CASE("a network becomes a graph") {
   std::string ops;
   for (const graph::node& n : g.nodes()) ops += n.op + "(" + n.name + ") ";
   CHECK(ops ==
-        "MatMul(MatMul_0) Add(Add_1) MatMul(residual_2/MatMul_2) Add(residual_2/Add_3) Tanh(residual_2/Tanh_4) "
+        "MatMul(MatMul_0) Add(Add_1) MatMul(residual_2/MatMul_2) Add(residual_2/Add_3) "
+        "Tanh(residual_2/Tanh_4) "
         "Add(residual_5) Reshape(Reshape_6) ");
   const value_id in = g.scopes()[0].inputs[0];
   CHECK(g[in].dims[0].symbol == "Batch");
@@ -73,7 +78,8 @@ TEST_CASE("a network becomes a graph") {
 }
 
 TEST_CASE("a dense network runs at every batch") {
-  constexpr auto net = sequential(dense<6>, relu, dense<4>, softmax, reshape<dims<batch, 2, 2>>)(dims<batch, 5>{});
+  constexpr auto net =
+      sequential(dense<6>, relu, dense<4>, softmax, reshape<dims<batch, 2, 2>>)(dims<batch, 5>{});
   const std::vector<float> w = random_floats(weight_count(net), 2);
   auto made = model::compile(net, w, standard_registry(), standard_kernels());
   if (!made) MESSAGE(made.error().text());
@@ -93,7 +99,8 @@ TEST_CASE("a dense network runs at every batch") {
       float hidden[6], logits[4], total = 0;
       for (std::size_t j = 0; j < 6; ++j) {
         hidden[j] = w[5 * 6 + j];
-        for (std::size_t k = 0; k < 5; ++k) hidden[j] += x[static_cast<std::size_t>(row) * 5 + k] * w[k * 6 + j];
+        for (std::size_t k = 0; k < 5; ++k)
+          hidden[j] += x[static_cast<std::size_t>(row) * 5 + k] * w[k * 6 + j];
         hidden[j] = hidden[j] > 0 ? hidden[j] : 0;
       }
       for (std::size_t j = 0; j < 4; ++j) {
@@ -103,7 +110,8 @@ TEST_CASE("a dense network runs at every batch") {
         total += logits[j];
       }
       for (std::size_t j = 0; j < 4; ++j)
-        REQUIRE(y.as<float>()[static_cast<std::size_t>(row) * 4 + j] == doctest::Approx(logits[j] / total).epsilon(1e-4));
+        REQUIRE(y.as<float>()[static_cast<std::size_t>(row) * 4 + j] ==
+                doctest::Approx(logits[j] / total).epsilon(1e-4));
     }
   }
   // What the symbol's type declares is checked at bind.
@@ -116,18 +124,20 @@ TEST_CASE("a dense network runs at every batch") {
 }
 
 TEST_CASE("a convolutional network runs at every image size") {
-  constexpr auto net =
-      sequential(conv2d<4, 3, 2, 1>, relu, residual(conv2d<4, 3, 1, 1>, sigmoid), flatten)(dims<batch, 2, height, width>{});
+  constexpr auto net = sequential(conv2d<4, 3, 2, 1>, relu, residual(conv2d<4, 3, 1, 1>, sigmoid),
+                                  flatten)(dims<batch, 2, height, width>{});
   using made_net = std::remove_const_t<decltype(net)>;
   // Height is a multiple of 4, so half of it is exact; Width is not.
-  static_assert(std::is_same_v<made_net::shape<1>, static_shape<Batch, lit<4>, ct::floordiv<Height, 2>, ct::ceildiv<Width, 2>>>);
+  static_assert(
+      std::is_same_v<made_net::shape<1>,
+                     static_shape<Batch, lit<4>, ct::floordiv<Height, 2>, ct::ceildiv<Width, 2>>>);
   const std::vector<float> w = random_floats(weight_count(net), 3);
   auto made = model::compile(net, w, standard_registry(), standard_kernels());
   if (!made) MESSAGE(made.error().text());
   REQUIRE(made.ok());
   session s(*made);
-  const auto convolve = [](const std::vector<float>& x, std::int64_t c, std::int64_t h, std::int64_t wd, const float* kernel,
-                           std::int64_t stride) {
+  const auto convolve = [](const std::vector<float>& x, std::int64_t c, std::int64_t h,
+                           std::int64_t wd, const float* kernel, std::int64_t stride) {
     const std::int64_t m = 4, oh = (h - 1) / stride + 1, ow = (wd - 1) / stride + 1;
     std::vector<float> y(static_cast<std::size_t>(m * oh * ow));
     for (std::int64_t o = 0; o < m; ++o)
@@ -139,7 +149,8 @@ TEST_CASE("a convolutional network runs at every image size") {
               for (std::int64_t b = 0; b < 3; ++b) {
                 const std::int64_t r = i * stride + a - 1, q = j * stride + b - 1;
                 if (r < 0 || q < 0 || r >= h || q >= wd) continue;
-                sum += x[static_cast<std::size_t>((ch * h + r) * wd + q)] * kernel[((o * c + ch) * 3 + a) * 3 + b];
+                sum += x[static_cast<std::size_t>((ch * h + r) * wd + q)] *
+                       kernel[((o * c + ch) * 3 + a) * 3 + b];
               }
           y[static_cast<std::size_t>((o * oh + i) * ow + j)] = sum;
         }
@@ -156,11 +167,13 @@ TEST_CASE("a convolutional network runs at every image size") {
     REQUIRE(ran.ok());
     std::vector<float> first = convolve(x, 2, h, wd, w.data(), 2);
     for (float& f : first) f = f > 0 ? f : 0;
-    const std::vector<float> second = convolve(first, 4, h / 2, (wd + 1) / 2, w.data() + 4 * 2 * 9 + 4, 1);
+    const std::vector<float> second =
+        convolve(first, 4, h / 2, (wd + 1) / 2, w.data() + 4 * 2 * 9 + 4, 1);
     const tensor_view& y = s.output(0);
     REQUIRE(y.rank == 2);
     REQUIRE(y.dims[1] == static_cast<std::int64_t>(first.size()));
     for (std::size_t i = 0; i < first.size(); ++i)
-      REQUIRE(y.as<float>()[i] == doctest::Approx(first[i] + 1 / (1 + std::exp(-second[i]))).epsilon(1e-3));
+      REQUIRE(y.as<float>()[i] ==
+              doctest::Approx(first[i] + 1 / (1 + std::exp(-second[i]))).epsilon(1e-3));
   }
 }

@@ -1,5 +1,5 @@
-// The output formula of a convolution stands in shape/rules/convolution.hpp alone. Here it runs over
-// integers, intervals, symbolic dims and compile-time dims.
+// The output formula of a convolution stands in shape/rules/convolution.hpp alone. Here it runs
+// over integers, intervals, symbolic dims and compile-time dims.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -19,8 +19,10 @@ struct window {
 };
 
 template <class Domain>
-constexpr typename Domain::value_type output(Domain& domain, typename Domain::value_type in, window w) {
-  return rules::window_count(domain, in, domain.constant(w.kernel), w.stride, w.dilation, w.pads, w.ceil_mode);
+constexpr typename Domain::value_type output(Domain& domain, typename Domain::value_type in,
+                                             window w) {
+  return rules::window_count(domain, in, domain.constant(w.kernel), w.stride, w.dilation, w.pads,
+                             w.ceil_mode);
 }
 
 // Counts positions one by one: what the formula must give.
@@ -28,17 +30,21 @@ std::int64_t by_counting(std::int64_t in, window w) {
   const std::int64_t extent = w.dilation * (w.kernel - 1) + 1;
   std::int64_t n = 0;
   for (std::int64_t at = 0; at + extent <= in + w.pads; at += w.stride) ++n;
-  if (w.ceil_mode && n * w.stride < in + w.pads - extent + w.stride && (n - 1) * w.stride + extent < in + w.pads) ++n;
+  if (w.ceil_mode && n * w.stride < in + w.pads - extent + w.stride &&
+      (n - 1) * w.stride + extent < in + w.pads)
+    ++n;
   return n;
 }
 
-inline constexpr struct Height : symbol<"Height"> {} height;
+inline constexpr struct Height : symbol<"Height"> {
+} height;
 
 // As a rule over compile-time shapes: the same call, while compiling.
 template <std::int64_t Kernel, std::int64_t Stride, std::int64_t Pads>
 struct window_rule {
   template <class Domain, class Sink, class Out>
-  static constexpr errc forward(Domain& domain, Sink&, Out& out, std::span<const typename Domain::value_type> in) {
+  static constexpr errc forward(Domain& domain, Sink&, Out& out,
+                                std::span<const typename Domain::value_type> in) {
     for (const auto& d : in) out.push_back(output(domain, d, {Kernel, Stride, 1, Pads, false}));
     return errc::ok;
   }
@@ -46,15 +52,17 @@ struct window_rule {
 template <std::int64_t Kernel, std::int64_t Stride, std::int64_t Pads, class Shape>
 using windows_t = typename ct::shape_result<window_rule<Kernel, Stride, Pads>, Shape>::type;
 
-static_assert(std::is_same_v<windows_t<7, 2, 6, dims<height, 224>>, static_shape<ct::ceildiv<Height, 2>, lit<112>>>);
+static_assert(std::is_same_v<windows_t<7, 2, 6, dims<height, 224>>,
+                             static_shape<ct::ceildiv<Height, 2>, lit<112>>>);
 static_assert(std::is_same_v<windows_t<3, 2, 2, dims<height>>, windows_t<1, 2, 0, dims<height>>>);
 static_assert(std::is_same_v<windows_t<3, 1, 2, dims<height>>, dims<height>>);
 
 }  // namespace
 
 TEST_CASE("one convolution formula for integers, intervals and symbols") {
-  const window windows[] = {{1, 1, 1, 0, false}, {3, 1, 1, 2, false}, {3, 2, 1, 2, false}, {7, 2, 1, 6, false},
-                            {1, 2, 1, 0, false}, {3, 3, 2, 4, false}, {2, 2, 1, 0, true},  {3, 2, 1, 0, true}};
+  const window windows[] = {{1, 1, 1, 0, false}, {3, 1, 1, 2, false}, {3, 2, 1, 2, false},
+                            {7, 2, 1, 6, false}, {1, 2, 1, 0, false}, {3, 3, 2, 4, false},
+                            {2, 2, 1, 0, true},  {3, 2, 1, 0, true}};
   for (const window& w : windows) {
     integer_domain integers;
     interval_domain intervals;
