@@ -1,6 +1,6 @@
 // A reshape to another number of elements: one sentence, with both shapes and both counts.
 // expect: error: static assertion failed.*sod2: reshape must keep the number of elements
-// expect: element_count<.*Batch, .*<64>.*Batch, .*<30>, .*<2>.*<64>, Batch>.*<60>, Batch>.*::equal
+// expect: element_count<.*Batch, .*<64>.*Batch, .*<30>, .*<2>.*<64>, Batch>.*<60>, Batch>.*equal
 #include <sod2/model/network.hpp>
 
 inline constexpr struct Batch : sod2::symbol<"Batch"> {
