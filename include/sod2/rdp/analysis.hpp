@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <sod2/core/checked.hpp>
 #include <sod2/core/ids.hpp>
 #include <sod2/core/status.hpp>
 #include <sod2/expr/context.hpp>
@@ -93,6 +94,8 @@ class rdp_transfer {
     for (std::size_t v = 1; v < view_.value_count(); ++v)
       if (view_.is_constant(value_id{v})) seed_constant(value_id{v});
     for (value_id v : view_.inputs()) seed_input(v);
+    for (std::size_t v = 1; v < view_.value_count(); ++v)
+      if (view_.producer(value_id{v}) != no_index) seed_produced(value_id{v});
     for (std::size_t s = 1; s < view_.scope_count(); ++s) {
       const node_id owner{view_.owner(scope_id{s})};
       for (value_id v : view_.outputs(scope_id{s})) {
@@ -122,9 +125,11 @@ class rdp_transfer {
     symbolic_transfer c(domain_, inputs, outputs, view_.attributes(n), info.op.version);
     c.name(view_.name(n), names);
     c.use_cache(caches_[n.index]);
-    SOD2_TRY(row.forward(c));
-    if (row.value != nullptr) SOD2_TRY(row.value(c));
+    if (status s = row.forward(c); !s) return std::move(s).error().at_node(view_.name(n));
+    // Values that only pass through do not make the shape depend on them.
     info.value_reads |= c.value_reads();
+    if (row.value != nullptr)
+      if (status s = row.value(c); !s) return std::move(s).error().at_node(view_.name(n));
     SOD2_TRY(record(n, c.requirements()));
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (view_.outputs(n)[i] != absent)
@@ -138,7 +143,7 @@ class rdp_transfer {
       if (view_.outputs(n)[i] != absent) outputs[i] = out_.facts_[view_.outputs(n)[i].index];
     symbolic_transfer back(domain_, inputs, outputs, view_.attributes(n), info.op.version);
     back.name(view_.name(n), names);
-    SOD2_TRY(row.backward(back));
+    if (status s = row.backward(back); !s) return std::move(s).error().at_node(view_.name(n));
     SOD2_TRY(record(n, back.requirements()));
     return refine(n, back.refinements(), changed);
   }
@@ -189,13 +194,16 @@ class rdp_transfer {
       return error(errc::contradiction, "symbol '" + d.name + "' has an empty range " +
                                             std::to_string(d.facts.lo) + ".." +
                                             std::to_string(d.facts.hi));
-    dim_context& c = out_.context_;
-    const dim s = c.symbol(d.name, d.facts);
-    const interval range = c.bounds(s);
-    if (range.empty())
+    if (d.facts.step < 1)
+      return error(errc::invalid_argument, "symbol '" + d.name + "' has a step below 1");
+    if (ceil_div(d.facts.lo - d.facts.offset, d.facts.step) >
+        floor_div(d.facts.hi - d.facts.offset, d.facts.step))
       return error(errc::contradiction,
                    "symbol '" + d.name + "' has no multiple of " + std::to_string(d.facts.step) +
                        " in " + std::to_string(d.facts.lo) + ".." + std::to_string(d.facts.hi));
+    dim_context& c = out_.context_;
+    const dim s = c.symbol(d.name, d.facts);
+    const interval range = c.bounds(s);
     if (range.is_point()) (void)c.assume_eq(s, c.constant(range.lo));
     return {};
   }
@@ -247,6 +255,7 @@ class rdp_transfer {
   void seed_input(value_id v) {
     const declared_value& d = view_.declared(v);
     symbolic_fact& f = out_.facts_[v.index];
+    if (d.constant.present()) return;  // an input with a fixed value
     f.kind = d.kind;
     f.type = d.type;
     if (!d.has_shape) return;
@@ -264,6 +273,24 @@ class rdp_transfer {
     }
     for (const std::string& name : options_.shape_inputs)
       if (name == view_.name(v)) seed_shape_input(v, f);
+  }
+  // What a graph declares of a value that a node makes is a fact to start from. Names count where a
+  // symbol of that name exists; others name nothing that a run could check.
+  void seed_produced(value_id v) {
+    const declared_value& d = view_.declared(v);
+    symbolic_fact& f = out_.facts_[v.index];
+    if (!d.has_shape || d.kind != fact_kind::tensor) return;
+    f.kind = d.kind;
+    f.type = d.type;
+    f.rank = rank_state::known;
+    for (const declared_dim& k : d.dims) {
+      dim known = dim::undefined();
+      if (k.size >= 0)
+        known = out_.context_.constant(k.size);
+      else if (const std::int64_t s = out_.context_.find_symbol(k.symbol); s >= 0)
+        known = out_.context_.dim_of_symbol(static_cast<std::uint32_t>(s));
+      f.dims.push_back(known);
+    }
   }
   void seed_shape_input(value_id v, symbolic_fact& f) {
     std::int64_t count = 1;
@@ -424,8 +451,8 @@ class rdp_transfer {
   // different ranks give rank unknown.
   symbolic_fact join(node_id n, std::size_t output, const symbolic_fact& a,
                      const symbolic_fact& b) {
-    if (a.kind == fact_kind::undefined) return b;
-    if (b.kind == fact_kind::undefined) return a;
+    // An arm of which nothing is known yet may still differ.
+    if (a.kind == fact_kind::undefined || b.kind == fact_kind::undefined) return {};
     symbolic_fact out;
     out.kind = a.kind;
     out.type = a.type;

@@ -67,13 +67,16 @@ result<solve_statistics> solve(const graph_view& view, Transfer& transfer,
   std::uint32_t current = 0;
   const auto wake = [&](node_id n) {
     const std::uint32_t p = position[n.index];
-    if (p == no_index || p == current || dirty[p] != 0) return;
+    if (p == no_index || dirty[p] != 0) return;
     dirty[p] = 1;
     ++pending;
   };
   const auto changed = [&](value_id v) {
+    // What a node learns of its own inputs may tell it more of its outputs; what it wrote itself
+    // tells it nothing.
     for (node_id n : view.consumers(v)) wake(n);
-    if (const std::uint32_t producer = view.producer(v); producer != no_index)
+    if (const std::uint32_t producer = view.producer(v);
+        producer != no_index && position[producer] != current)
       wake(node_id{producer});
     if (const vector<node_id>* more = transfer.also(v); more != nullptr)
       for (node_id n : *more) wake(n);
