@@ -216,7 +216,7 @@ inline void depthwise(const depthwise_row& r) {
 
 /// Maximum that keeps NaN.
 inline vec max_nan(vec a, vec b) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   // maxps returns its second operand when either is NaN.
   const vec m = hn::Max(a, b);
   return hn::IfThenElse(hn::IsNaN(a), a, m);
@@ -226,7 +226,7 @@ inline vec max_nan(vec a, vec b) {
 #endif
 }
 inline vec min_nan(vec a, vec b) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   const vec m = hn::Min(a, b);
   return hn::IfThenElse(hn::IsNaN(a), a, m);
 #else
@@ -526,7 +526,7 @@ SOD2_UNARY(clip_fn, min_nan(max_nan(x, imm0(d, in)), imm1(d, in)))
 struct mish_fn {
   // x * tanh(log(1 + e^x)) = x * (e^2 + 2e) / (e^2 + 2e + 2); 1 to rounding above 20.
   static HWY_INLINE vec of(tag d, vec x, const tile_instruction&) {
-    const vec e = exp(d, hn::Min(hn::Set(d, 20.0f), x));
+    const vec e = exp(d, bound(d, x, -104.0f, 20.0f));
     const vec t = hn::Mul(e, hn::Add(e, hn::Set(d, 2.0f)));
     return hn::Mul(x, hn::Div(t, hn::Add(t, hn::Set(d, 2.0f))));
   }

@@ -14,12 +14,23 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Coefficients are minimax fits (iteratively reweighted least squares) on the stated intervals.
 
+/// x within [low, high]; NaN stays.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V bound(D d, V x, float low, float high) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  x = hn::IfThenElse(hn::Gt(x, hn::Set(d, high)), hn::Set(d, high), x);
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, low)), hn::Set(d, low), x);
+#else
+  // minps and maxps return their second operand on NaN; NEON keeps NaN anyway.
+  return hn::Max(hn::Set(d, low), hn::Min(hn::Set(d, high), x));
+#endif
+}
+
 /// exp(x): below 2 ulp; exact 0 below -104, inf above 88.73; NaN stays.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp(D d, V x) {
   const hn::RebindToSigned<D> di;
-  // Min and Max return their second operand on NaN on x86; NEON keeps NaN anyway.
-  x = hn::Max(hn::Set(d, -104.0f), hn::Min(hn::Set(d, 89.0f), x));
+  x = bound(d, x, -104.0f, 89.0f);
   const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504089f)));
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
@@ -135,7 +146,7 @@ HWY_INLINE V erf(D d, V x) {
   p = hn::MulAdd(p, u, hn::Set(d, 1.12837917f));
   p = hn::Mul(p, x);
   // erfc(a) = exp(-a^2) * poly(1 / (1 + 0.4 a)) on [1, 4]; beyond 4 it is below 2e-8.
-  const V a = hn::Min(hn::Set(d, 4.0f), hn::Abs(x));
+  const V a = bound(d, hn::Abs(x), 0.0f, 4.0f);
   const V t = hn::Div(one, hn::MulAdd(hn::Set(d, 0.4f), a, one));
   V q = hn::Set(d, -0.229509754f);
   q = hn::MulAdd(q, t, hn::Set(d, 0.832339819f));
