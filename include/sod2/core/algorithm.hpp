@@ -44,7 +44,8 @@ constexpr void stable_sort(T* first, T* last, Less less) {
 
 constexpr std::uint64_t hash_mix(std::uint64_t h, std::uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
-  return h * 0xff51afd7ed558ccdULL;
+  h *= 0xff51afd7ed558ccdULL;
+  return h ^ (h >> 32);  // tables look at low bits, floating-point literals differ in high ones
 }
 constexpr std::uint64_t hash_text(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
