@@ -24,6 +24,8 @@ class fusion_planner {
     position_.assign(view_.node_count(), no_index);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
     plan_.group_of.assign(view_.node_count(), no_index);
+    straddled_.assign(order.size() + 1, 0);
+    visited_.assign(view_.node_count(), 0);
     // Heavy operators first: they gain most from an epilogue.
     if (options_.enabled) {
       for (node_id n : order)
@@ -56,6 +58,8 @@ class fusion_planner {
     g.kind = kind_of(role(nodes[0]));
     for (node_id n : nodes)
       plan_.group_of[n.index] = static_cast<std::uint32_t>(plan_.groups.size());
+    for (std::uint32_t p = position_[nodes[0].index] + 1; p <= position_[nodes.back().index]; ++p)
+      ++straddled_[p];
     g.nodes = std::move(nodes);
     plan_.groups.push_back(std::move(g));
   }
@@ -131,9 +135,9 @@ class fusion_planner {
       if (!reads_group && !reads_tainted) continue;
       const bool fits = reads_group && !reads_tainted && role(n) == node_role::pointwise &&
                         plan_.group_of[n.index] == no_index &&
-                        members.size() < options_.max_nodes &&
-                        !depends_through_group(n, members, first) &&
-                        view_.outputs(n)[0] != absent && same_space(space, view_.outputs(n)[0]);
+                        members.size() < options_.max_nodes && view_.outputs(n)[0] != absent &&
+                        same_space(space, view_.outputs(n)[0]) &&
+                        !closes_cycle(n, first, [&](node_id m) { return state_of(m) == inside; });
       if (!fits) {
         mark(n, tainted);
         if (p + 1 > last_reader) break;
@@ -147,45 +151,38 @@ class fusion_planner {
     members.resize(best);
     if (heavy || best > 1) open(std::move(members));
   }
-  // Would n, joining the group that starts at position `first`, close a cycle through another group
-  // that n reads? Only a group with a node behind `first` can depend on this one.
-  bool depends_through_group(node_id n, const std::vector<node_id>& members,
-                             std::uint32_t first) const {
-    for (value_id v : view_.inputs(n)) {
-      if (v == absent || view_.producer(v) == no_index) continue;
-      const std::uint32_t g = plan_.group_of[view_.producer(v)];
-      if (g == no_index) continue;
-      std::uint32_t last = 0;
-      for (node_id m : plan_.groups[g].nodes)
-        last = position_[m.index] > last ? position_[m.index] : last;
-      if (last > first && reaches(members, g)) return true;
-    }
-    return false;
-  }
-  // Is some node of group `target` a successor of `members`? Gives up, saying yes, past the window.
-  bool reaches(const std::vector<node_id>& members, std::uint32_t target) const {
-    std::vector<node_id> stack(members), visited(members);
-    const auto push = [&](node_id n) {
-      for (node_id s : visited)
-        if (s == n) return;
-      visited.push_back(n);
-      stack.push_back(n);
+  // Would n, joining the group that starts at position `first`, close a cycle: does something that
+  // n reads from outside depend on the group, through nodes and whole groups? Edges go up in
+  // position and only the members of a group are reached downward, so that nothing below the groups
+  // that straddle `first` can depend on it. Gives up, saying yes, past the window.
+  template <class Inside>
+  bool closes_cycle(node_id n, std::uint32_t first, const Inside& inside) {
+    std::uint32_t lowest = first;
+    while (straddled_[lowest] != 0) --lowest;
+    ++epoch_;
+    stack_.clear();
+    std::size_t visits = 0;
+    const auto push = [&](node_id u) {
+      if (position_[u.index] < lowest || visited_[u.index] == epoch_) return;
+      visited_[u.index] = epoch_;
+      ++visits;
+      stack_.push_back(u);
     };
-    while (!stack.empty()) {
-      const node_id n = stack.back();
-      stack.pop_back();
-      for (value_id v : view_.outputs(n)) {
-        if (v == absent) continue;
-        for (node_id c : view_.consumers(v)) {
-          if (role(c) == node_role::dead || role(c) == node_role::host) continue;
-          const std::uint32_t g = plan_.group_of[c.index];
-          if (g == target) return true;
-          push(c);
-          if (g != no_index)
-            for (node_id m : plan_.groups[g].nodes) push(m);
-        }
-      }
-      if (visited.size() > options_.window) return true;
+    const auto push_producers = [&](node_id u) {
+      for (value_id v : view_.inputs(u))
+        if (v != absent && view_.producer(v) != no_index) push(node_id{view_.producer(v)});
+    };
+    for (value_id v : view_.inputs(n))
+      if (v != absent && view_.producer(v) != no_index && !inside(node_id{view_.producer(v)}))
+        push(node_id{view_.producer(v)});
+    while (!stack_.empty()) {
+      const node_id u = stack_.back();
+      stack_.pop_back();
+      if (inside(u) || visits > options_.window) return true;
+      if (role(u) == node_role::dead || role(u) == node_role::host) continue;
+      push_producers(u);
+      if (const std::uint32_t g = plan_.group_of[u.index]; g != no_index)
+        for (node_id m : plan_.groups[g].nodes) push(m);
     }
     return false;
   }
@@ -212,7 +209,8 @@ class fusion_planner {
         }
       }
     }
-    return outputs <= (heavy ? 1 : options_.max_outputs) && inputs <= options_.max_inputs;
+    return outputs >= 1 && outputs <= (heavy ? 1 : options_.max_outputs) &&
+           inputs <= options_.max_inputs;
   }
   void interface(fused_group& g) const {
     const auto member = [&](node_id n) {
@@ -289,6 +287,10 @@ class fusion_planner {
   const fusion_options& options_;
   fusion_plan plan_;
   std::vector<std::uint32_t> position_;
+  std::vector<std::uint32_t> straddled_;  // groups with a member below position p and one not below
+  std::vector<std::uint32_t> visited_;    // epoch of the last search that met a node
+  std::vector<node_id> stack_;
+  std::uint32_t epoch_ = 0;
 };
 
 }  // namespace detail

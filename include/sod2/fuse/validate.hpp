@@ -11,10 +11,10 @@
 
 namespace sod2 {
 
-/// Every live node of the root is in one group; groups stand after everything they read; members of
-/// a tile program or epilogue are pointwise with the anchor's shape at every binding; an epilogue
-/// has one output; whatever is read outside is listed as an output. Errors: invalid_plan, naming
-/// the node.
+/// Every live node of the root is in one group of its kind; groups stand after everything they
+/// read; members of a tile program or epilogue are pointwise with the anchor's shape at every
+/// binding; an epilogue has one output; whatever is read outside is listed as an output, and
+/// nothing is that another group makes. Errors: invalid_plan, naming the node.
 inline status validate(const graph_view& view, analysis& facts, std::span<const node_role> roles,
                        const fusion_plan& plan) {
   const auto bad = [&](node_id n, const char* what) {
@@ -23,6 +23,8 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
   std::vector<std::uint32_t> group_of(view.node_count(), no_index);
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g)
     for (node_id n : plan.groups[g].nodes) {
+      if (n.index >= view.node_count())
+        return error(errc::invalid_plan, "group holds a node that does not exist");
       if (group_of[n.index] != no_index) return bad(n, "node is in two groups");
       if (roles[n.index] == node_role::dead) return bad(n, "dead node is in a group");
       group_of[n.index] = g;
@@ -30,6 +32,18 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
   for (node_id n : view.order())
     if (roles[n.index] != node_role::dead && group_of[n.index] == no_index)
       return bad(n, "node is in no group");
+  if (plan.group_of != group_of)
+    return error(errc::invalid_plan, "plan and its groups disagree on where nodes are");
+  const auto kind_of = [&](node_id n) {
+    switch (roles[n.index]) {
+      case node_role::host: return group_kind::host;
+      case node_role::view: return group_kind::view;
+      case node_role::pointwise: return group_kind::tile;
+      case node_role::product: return group_kind::product;
+      case node_role::convolution: return group_kind::convolution;
+      default: return group_kind::opaque;
+    }
+  };
   const auto listed = [](const std::vector<value_id>& list, value_id v) {
     for (value_id x : list)
       if (x == v) return true;
@@ -39,6 +53,13 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
     const fused_group& group = plan.groups[g];
     if (group.nodes.empty() || group.anchor != group.nodes[0])
       return error(errc::invalid_plan, "group without an anchor");
+    if (group.kind != kind_of(group.anchor)) return bad(group.anchor, "group has a wrong kind");
+    const bool heavy = group.kind == group_kind::product || group.kind == group_kind::convolution;
+    if (group.nodes.size() > 1 && !heavy && group.kind != group_kind::tile)
+      return bad(group.anchor, "a group of this kind is one node");
+    for (value_id v : group.outputs)
+      if (v == absent || view.producer(v) == no_index || group_of[view.producer(v)] != g)
+        return bad(group.anchor, "group lists an output that it does not make");
     const value_id head =
         view.outputs(group.anchor).empty() ? absent : view.outputs(group.anchor)[0];
     for (std::size_t i = 0; i < group.nodes.size(); ++i) {
@@ -76,7 +97,6 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
           return bad(n, "a value read outside its group is not listed as its output");
       }
     }
-    const bool heavy = group.kind == group_kind::product || group.kind == group_kind::convolution;
     if (heavy && group.nodes.size() > 1 && group.outputs.size() != 1)
       return bad(group.anchor, "an epilogue has one output");
   }

@@ -1,0 +1,2 @@
+// The standard operators, compiled once for all tests of this program.
+#include <sod2/op/std/instantiate.hpp>
