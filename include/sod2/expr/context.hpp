@@ -1040,13 +1040,14 @@ class dim_context {
   // Sums of whole families: floor(e/k) + floor((e+1)/k) + ... + floor((e+k-1)/k) = e (Hermite), as
   // interleaved slices give them; min(a,b) + max(a,b) = a + b. Undefined when there is none.
   constexpr dim complete(const terms& list) {
-    std::size_t divisions = 0, extremes = 0;
+    std::size_t divisions = 0, least = 0, greatest = 0;
     for (const dim_operand& t : list) {
       const dim_kind k = kind(t.d);
       divisions += k == dim_kind::floordiv ? 1 : 0;
-      extremes += k == dim_kind::min || k == dim_kind::max ? 1 : 0;
+      least += k == dim_kind::min ? 1 : 0;
+      greatest += k == dim_kind::max ? 1 : 0;
     }
-    if (divisions < 2 && extremes < 2) return dim::undefined();
+    if (divisions < 2 && (least == 0 || greatest == 0)) return dim::undefined();
     for (std::size_t i = 0; i < list.size(); ++i) {
       const dim_kind kind_i = kind(list[i].d);
       small_vector<std::size_t, 6> family;
@@ -1228,7 +1229,8 @@ class dim_context {
   // linear relaxations of floor divisions, and non-negative coefficients after moving every atom
   // to its lower bound.
   constexpr bool prove_at_least(dim d, std::int64_t least, int& budget) {
-    if (--budget < 0 || !d.is_known()) return false;
+    // Work grows with the number of terms, and so does its price.
+    if (!d.is_known() || (budget -= 1 + static_cast<int>(term_count(d)) / 4) < 0) return false;
     const interval range = bounds(d);
     if (range.lo >= least) return true;
     if (range.hi < least) return false;
