@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <sod2/core/tensor_view.hpp>
 #include <sod2/expr/domain.hpp>
@@ -53,7 +54,8 @@ inline bool real_element(const constant_view& t, std::int64_t i, double& out) {
 }
 }  // namespace detail
 
-/// Fills a fact from a constant. Floating-point elements are tracked in the symbolic domain only.
+/// Fills a fact from a constant. Floating-point elements are `real` expressions in the symbolic
+/// domain and the bits of a double over integers; intervals do not track them.
 template <class Domain>
 void read_constant(Domain& domain, const constant_view& t,
                    basic_fact<typename Domain::value_type>& out) {
@@ -80,6 +82,11 @@ void read_constant(Domain& domain, const constant_view& t,
     if constexpr (requires { domain.context(); }) {
       if (detail::real_element(t, i, r)) {
         out.elements.push_back(domain.context().real_literal(r, t.type == dtype::f64));
+        continue;
+      }
+    } else if constexpr (std::is_same_v<typename Domain::value_type, std::int64_t>) {
+      if (detail::real_element(t, i, r)) {
+        out.elements.push_back(std::bit_cast<std::int64_t>(r));
         continue;
       }
     }

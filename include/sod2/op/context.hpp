@@ -191,7 +191,7 @@ class transfer_context {
 
   void use_cache(fresh_cache& cache) { cache_ = &cache; }
   /// A bounded symbol for dim `axis` of output `output`; the same one at every call, narrowed when
-  /// a later call knows a smaller range.
+  /// a later call knows a smaller range. A constant where the range holds one value only.
   value_type fresh(std::size_t output, std::size_t axis, interval range) {
     if constexpr (std::is_same_v<Domain, symbolic_domain>) {
       if (cache_ != nullptr) {
@@ -200,6 +200,7 @@ class transfer_context {
             narrow(e.symbol, range);
             return e.symbol;
           }
+        if (range.is_point()) return domain_->constant(range.lo);
         cache_->push_back({static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(axis), domain_->fresh(range)});
         return cache_->back().symbol;
       }

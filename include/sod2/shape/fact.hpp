@@ -22,7 +22,8 @@ inline constexpr std::size_t max_tracked_elements = 64;
 ///
 /// Tensors: `dims` holds `rank` entries once the rank is known; an entry may itself be undefined or
 /// unknown. `elements` holds the row-major elements when `has_value`; integers and booleans are
-/// integer expressions, floats are `real` expressions; single elements may be unknown.
+/// integer expressions, floats are `real` expressions (over plain integers the bits of a double);
+/// single elements may be unknown.
 /// Sequences and optionals: type, rank and dims describe the join of the elements, `length` the
 /// number of elements (0 or 1 for an optional).
 template <class V>

@@ -390,12 +390,8 @@ struct clip : detail::keeps_shape {
         bounded[k] = true;
         bound[k] = c.value(k + 1)[0];
       } else if (const attribute_view a = c.attributes()(k == 0 ? "min" : "max"); a) {
-        if constexpr (detail::is_symbolic<typename C::domain_type>) {
-          bounded[k] = true;
-          bound[k] = domain.context().real_literal(a.real, type == dtype::f64);
-        } else {
-          return {};
-        }
+        if (!detail::real_constant(domain, a.real, type == dtype::f64, bound[k])) return {};
+        bounded[k] = true;
       }
     }
     detail::element_list<C> out(c);

@@ -1,6 +1,9 @@
 // Resizing, rearranging and sampling of images.
 #pragma once
 
+#include <bit>
+#include <cmath>
+
 #include <sod2/op/registry.hpp>
 #include <sod2/op/std/detail/support.hpp>
 #include <sod2/op/std/detail/window.hpp>
@@ -40,6 +43,9 @@ typename C::value_type scale_axis(C& c, std::size_t i, std::size_t k, typename C
         if (out.is_known()) return out;
       }
     }
+  } else if constexpr (is_concrete<typename C::domain_type>) {
+    if (c.has_value(i) && k < c.value(i).size())
+      return rules::scaled_size(c.domain(), size, std::bit_cast<double>(c.value(i)[k]));
   } else {
     (void)k;
     c.has_value(i);
@@ -195,6 +201,15 @@ struct resize {
           const dim out = context.real(real_op::floor_int, false, all);
           if (out.is_known()) return out;
         }
+      }
+    } else if constexpr (detail::is_concrete<typename C::domain_type>) {
+      if (c.has_value(1) && c.value(1).size() == 2 * count && c.has_value(scales)) {
+        auto real = [](std::int64_t bits) {
+          return static_cast<float>(std::bit_cast<double>(bits));
+        };
+        const float region = real(c.value(1)[k + count]) - real(c.value(1)[k]);
+        const float size = static_cast<float>(c.dims(0)[at]) * region * real(c.value(scales)[k]);
+        return static_cast<std::int64_t>(std::floor(size));
       }
     } else {
       c.has_value(1), c.has_value(scales), (void)k, (void)count;

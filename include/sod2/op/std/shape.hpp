@@ -1,6 +1,9 @@
 // Shapes as values, constants, ranges.
 #pragma once
 
+#include <bit>
+#include <cmath>
+
 #include <sod2/op/constant.hpp>
 #include <sod2/op/registry.hpp>
 #include <sod2/op/std/detail/elements.hpp>
@@ -153,12 +156,11 @@ struct constant {
  private:
   template <class C>
   static void push_real(C& c, detail::element_list<C>& elements, double x) {
-    if constexpr (detail::is_symbolic<typename C::domain_type>)
-      elements.push(
-          c.domain().context().real_literal(static_cast<double>(static_cast<float>(x)), false));
+    typename C::value_type v{};
+    if (detail::real_constant(c.domain(), static_cast<double>(static_cast<float>(x)), false, v))
+      elements.push(v);
     else
       elements.push_unknown();
-    (void)c, (void)x;
   }
 };
 
@@ -192,9 +194,9 @@ struct constant_of_shape {
     const attribute_view given = c.attributes()("value");
     if (given) {
       read_constant(c.domain(), given.tensor, fill);
-    } else if constexpr (detail::is_symbolic<typename C::domain_type>) {
+    } else if (value_type zero{}; detail::real_constant(c.domain(), 0.0, false, zero)) {
       fill.has_value = true;
-      fill.elements.push_back(c.domain().context().real_literal(0.0, false));
+      fill.elements.push_back(zero);
     }
     if (!fill.has_value || fill.elements.size() != 1) return {};
     const small_vector<value_type, 8> all(static_cast<std::size_t>(count), fill.elements[0]);
@@ -249,6 +251,18 @@ struct range {
         const dim rounded[1] = {context.real(real_op::div, wide, ratio)};
         dims[0] = domain.max(domain.constant(0), context.real(real_op::ceil_int, wide, rounded));
         done = true;
+      }
+    }
+    if constexpr (detail::is_concrete<typename C::domain_type>) {
+      if (known && !done && (type == dtype::f32 || type == dtype::f64)) {
+        const bool wide = type == dtype::f64;
+        std::int64_t distance = 0, ratio = 0;
+        if (detail::real_element(domain, detail::element_op::sub, wide, v[1], v[0], distance) &&
+            detail::real_element(domain, detail::element_op::div, wide, distance, v[2], ratio)) {
+          const double count = std::ceil(std::bit_cast<double>(ratio));
+          dims[0] = count > 0 ? static_cast<std::int64_t>(count) : 0;
+          done = true;
+        }
       }
     }
     if (!done) dims[0] = c.fresh(0, 0, {0, infinity});

@@ -1,7 +1,9 @@
 // Arithmetic on the elements of small tensors (the V-map): integers and booleans as integer
-// expressions, floats as `real` expressions that a run evaluates in IEEE.
+// expressions, floats as `real` expressions that a run evaluates in IEEE; over plain integers a
+// float element is the bits of a double.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -193,73 +195,97 @@ bool integer_element(D& domain, element_op op, typename D::value_type a, typenam
   return true;
 }
 
-/// Floats exist in the symbolic domain only.
+/// The operation of the algebra of real expressions, `literal` when there is none.
+constexpr real_op real_code(element_op op) {
+  switch (op) {
+    case element_op::add: return real_op::add;
+    case element_op::sub: return real_op::sub;
+    case element_op::mul: return real_op::mul;
+    case element_op::div: return real_op::div;
+    case element_op::min: return real_op::min;
+    case element_op::max:
+    case element_op::relu: return real_op::max;
+    case element_op::neg: return real_op::neg;
+    case element_op::floor: return real_op::floor;
+    case element_op::ceil: return real_op::ceil;
+    case element_op::round: return real_op::round;
+    default: return real_op::literal;
+  }
+}
+/// One operation on known numbers; a truth value comes as 0 or 1. False where the result is not a
+/// finite computation that a size could come from.
+inline bool fold_real(element_op op, bool wide, double a, double b, double& out) {
+  switch (op) {
+    case element_op::equal: out = a == b; return true;
+    case element_op::less: out = a < b; return true;
+    case element_op::less_equal: out = a <= b; return true;
+    case element_op::greater: out = a > b; return true;
+    case element_op::greater_equal: out = a >= b; return true;
+    case element_op::abs: out = a < 0 ? -a : a; return true;
+    case element_op::identity: out = a; return true;
+    case element_op::sqrt:
+      if (!(a >= 0)) return false;
+      out = wide ? std::sqrt(a) : static_cast<double>(std::sqrt(static_cast<float>(a)));
+      return true;
+    default: break;
+  }
+  const real_op code = real_code(op);
+  if (code == real_op::literal || (op == element_op::div && b == 0.0)) return false;
+  out = dim_context::apply_real(code, wide, a, op == element_op::relu ? 0.0 : b);
+  return true;
+}
+
+/// Intervals do not track floats.
 template <class D>
 bool real_element(D& domain, element_op op, bool wide, typename D::value_type a,
                   typename D::value_type b, typename D::value_type& out) {
-  if constexpr (!is_symbolic<D>) {
-    (void)domain, (void)op, (void)wide, (void)a, (void)b, (void)out;
-    return false;
-  } else {
+  double folded = 0.0;
+  if constexpr (is_concrete<D>) {
+    if (!fold_real(op, wide, std::bit_cast<double>(a), std::bit_cast<double>(b), folded))
+      return false;
+    out =
+        is_comparison(op) ? static_cast<std::int64_t>(folded) : std::bit_cast<std::int64_t>(folded);
+    return true;
+  } else if constexpr (is_symbolic<D>) {
     dim_context& context = domain.context();
-    real_op code = real_op::literal;
-    switch (op) {
-      case element_op::add: code = real_op::add; break;
-      case element_op::sub: code = real_op::sub; break;
-      case element_op::mul: code = real_op::mul; break;
-      case element_op::div: code = real_op::div; break;
-      case element_op::min: code = real_op::min; break;
-      case element_op::max: code = real_op::max; break;
-      case element_op::neg: code = real_op::neg; break;
-      case element_op::floor: code = real_op::floor; break;
-      case element_op::ceil: code = real_op::ceil; break;
-      case element_op::round: code = real_op::round; break;
-      case element_op::sqrt: code = real_op::sqrt; break;
-      case element_op::identity: out = a; return true;
-      case element_op::relu:
-        code = real_op::max;
-        b = context.real_literal(0.0, wide);
-        break;
-      case element_op::abs: {
-        if (context.is_real_literal(a)) {
-          const double v = context.literal_value(a);
-          out = context.real_literal(v < 0 ? -v : v, wide);
-          return true;
-        }
-        if (context.bounds(a).lo < 0) return false;
-        out = a;
-        return true;
-      }
-      default: break;
-    }
-    if (is_comparison(op)) {
-      if (!context.is_real_literal(a) || !context.is_real_literal(b)) return false;
-      const double x = context.literal_value(a), y = context.literal_value(b);
-      bool truth_value = false;
-      switch (op) {
-        case element_op::equal: truth_value = x == y; break;
-        case element_op::less: truth_value = x < y; break;
-        case element_op::less_equal: truth_value = x <= y; break;
-        case element_op::greater: truth_value = x > y; break;
-        default: truth_value = x >= y; break;
-      }
-      out = context.constant(truth_value ? 1 : 0);
+    const bool literals =
+        context.is_real_literal(a) && (is_unary(op) || context.is_real_literal(b));
+    if (literals) {
+      const double y = is_unary(op) ? 0.0 : context.literal_value(b);
+      if (!fold_real(op, wide, context.literal_value(a), y, folded)) return false;
+      out = is_comparison(op) ? context.constant(static_cast<std::int64_t>(folded))
+                              : context.real_literal(folded, wide);
       return true;
     }
+    if (op == element_op::identity || (op == element_op::abs && context.bounds(a).lo >= 0)) {
+      out = a;
+      return true;
+    }
+    const real_op code = op == element_op::sqrt ? real_op::sqrt : real_code(op);
     if (code == real_op::literal) return false;
     if (code == real_op::div && context.is_real_literal(b) && context.literal_value(b) == 0.0)
       return false;
-    if (code == real_op::sqrt && context.is_real_literal(a)) {
-      const double v = context.literal_value(a);
-      if (!(v >= 0)) return false;
-      out = context.real_literal(
-          wide ? std::sqrt(v) : static_cast<double>(std::sqrt(static_cast<float>(v))), wide);
-      return true;
-    }
-    const dim args[2] = {a, b};
-    out = context.real(code, wide,
-                       std::span<const dim>(args, is_unary(op) && op != element_op::relu ? 1 : 2));
+    const dim args[2] = {a, op == element_op::relu ? context.real_literal(0.0, wide) : b};
+    const bool one = is_unary(op) && op != element_op::relu;
+    out = context.real(code, wide, std::span<const dim>(args, one ? 1 : 2));
     return true;
+  } else {
+    (void)domain, (void)op, (void)wide, (void)a, (void)b, (void)out, (void)folded;
+    return false;
+  }
+}
+/// A number as an element of a float tensor; false over intervals.
+template <class D>
+bool real_constant(D& domain, double v, bool wide, typename D::value_type& out) {
+  if constexpr (is_symbolic<D>) {
+    out = domain.context().real_literal(v, wide);
+    return true;
+  } else if constexpr (is_concrete<D>) {
+    out = std::bit_cast<std::int64_t>(v);
+    return true;
+  } else {
+    (void)domain, (void)v, (void)wide, (void)out;
+    return false;
   }
 }
 
@@ -371,6 +397,11 @@ bool cast_element(D& domain, dtype from, dtype to, typename D::value_type v,
         out = domain.constant(domain.context().literal_value(v) != 0.0 ? 1 : 0);
         return true;
       }
+    } else if constexpr (is_concrete<D>) {
+      if (from_real) {
+        out = std::bit_cast<double>(v) != 0.0 ? 1 : 0;
+        return true;
+      }
     }
     return false;
   }
@@ -392,7 +423,20 @@ bool cast_element(D& domain, dtype from, dtype to, typename D::value_type v,
     out = domain.constant(k);
     return true;
   }
-  if constexpr (is_symbolic<D>) {
+  if constexpr (is_concrete<D>) {
+    if (to == dtype::f32 || to == dtype::f64) {
+      if (!from_integer && !from_real) return false;
+      double x = from_real ? std::bit_cast<double>(v) : static_cast<double>(v);
+      if (to == dtype::f32)
+        x = static_cast<double>(from_real ? static_cast<float>(x) : static_cast<float>(v));
+      out = std::bit_cast<std::int64_t>(x);
+      return true;
+    }
+    if (!from_real || !is_integer(to)) return false;
+    const double x = std::bit_cast<double>(v);
+    if (!(x >= -9.2e18 && x <= 9.2e18)) return false;
+    return cast_element(domain, dtype::i64, to, static_cast<std::int64_t>(x), out);
+  } else if constexpr (is_symbolic<D>) {
     dim_context& context = domain.context();
     const dim args[2] = {v, v};
     const std::span<const dim> one(args, 1);
