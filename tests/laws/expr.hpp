@@ -180,6 +180,28 @@ inline constexpr law expression_laws[] = {
        return c.div_exact(c.mul(p, q), p) == q && c.div_exact(c.mul(p, q), q) == p &&
               c.div_exact(c.add(c.mul(p, q), 1), q).is_undefined();
      }},
+    // ---- substitution, inversion ----
+    {"substitution is evaluation in steps",
+     [](dim_context& c) {
+       const dim a = c.symbol("A"), b = c.symbol("B");
+       const dim d = c.add(c.mul(a, c.floordiv(c.add(a, b), 3)), c.min(a, c.mul(b, b)));
+       const dim e = c.substitute(c.substitute(d, a, c.constant(7)), b, c.constant(4));
+       return e == c.constant(7 * 3 + 7) && c.substitute(d, c.symbol("C"), a) == d &&
+              c.substitute(c.ceildiv(a, 2), a, c.mul(b, 2)) == b;
+     }},
+    {"a convolution's size is inverted to a range of inputs",
+     [](dim_context& c) {
+       const dim h = c.symbol("H"), v = c.symbol("V");
+       dim lo{}, hi{};
+       const bool strided = c.solve(conv(c, h, 3, 2, 1), h, v, lo, hi) &&
+                            lo == c.sub(c.mul(v, 2), 1) && hi == c.mul(v, 2);
+       const bool plain =
+           c.solve(c.add(c.mul(h, 3), 2), h, c.add(c.mul(v, 3), 2), lo, hi) && lo == v && hi == v;
+       const bool negative = c.solve(c.sub(c.constant(10), h), h, v, lo, hi) && lo == hi &&
+                             lo == c.sub(c.constant(10), v);
+       return strided && plain && negative && !c.solve(c.mul(h, h), h, v, lo, hi) &&
+              !c.solve(c.add(h, c.floordiv(h, 2)), h, v, lo, hi);
+     }},
     // ---- facts ----
     {"equal symbols become one",
      [](dim_context& c) {

@@ -484,6 +484,111 @@ class dim_context {
     return intern(n, {});
   }
 
+  /// d with every occurrence of an atom (a symbol, or a compound one) replaced by another
+  /// expression. A symbol with a stride is put in as if `with` had it too; one that facts replaced
+  /// by a larger expression cannot be put in anywhere: unknown.
+  constexpr dim substitute(dim d, dim atom, dim with) {
+    d = resolve(d);
+    atom = resolve(atom);
+    with = resolve(with);
+    if (!d.is_known() || !atom.is_known() || !with.is_known()) return d.is_known() ? with : d;
+    if (!is_atom(atom)) {
+      const linear_symbol line = as_linear_symbol(atom);
+      if (line.symbol < 0 || line.scale <= 0) return d == atom ? with : dim::unknown();
+      const dim hidden = symbols_[static_cast<std::size_t>(line.symbol)].expr;
+      return substitute(d, hidden, floordiv(sub(with, line.offset), line.scale));
+    }
+    if (!contains(d, atom)) return d;
+    if (d == atom) return with;
+    const std::size_t n = operand_count(d);
+    switch (kind(d)) {
+      case dim_kind::sum: {
+        dim out = zero_;
+        for (std::size_t i = 0; i < n; ++i) {
+          const dim_operand o = operand(d, i);
+          out = add(out, mul(substitute(o.d, atom, with), o.a));
+        }
+        return out;
+      }
+      case dim_kind::product: {
+        dim out = one_;
+        for (std::size_t i = 0; i < n; ++i) {
+          const dim_operand o = operand(d, i);
+          const dim factor = substitute(o.d, atom, with);
+          for (std::int64_t p = 0; p < o.a; ++p) out = mul(out, factor);
+        }
+        return out;
+      }
+      case dim_kind::floordiv: return floordiv(substitute(operand(d, 0).d, atom, with), value(d));
+      case dim_kind::min:
+      case dim_kind::max:
+      case dim_kind::broadcast: {
+        const dim_kind k = kind(d);
+        dim out = substitute(operand(d, 0).d, atom, with);
+        for (std::size_t i = 1; i < n; ++i) {
+          const dim next = substitute(operand(d, i).d, atom, with);
+          out = k == dim_kind::min   ? min(out, next)
+                : k == dim_kind::max ? max(out, next)
+                                     : broadcast(out, next);
+        }
+        return out;
+      }
+      case dim_kind::real: {
+        small_vector<dim, 4> args;
+        for (std::size_t i = 0; i < n; ++i) args.push_back(substitute(operand(d, i).d, atom, with));
+        return real(real_operation(d), is_wide(d), args);
+      }
+      default: return d;
+    }
+  }
+  /// The x for which d == value, where d contains the symbol x once and linearly, or below floor
+  /// divisions: floordiv(x + 3, 2) == v gives 2*v - 3 .. 2*v - 2. `lo` and `hi` are the smallest
+  /// and the largest x; false when d is not of that form. This is how backward rules invert a size.
+  constexpr bool solve(dim d, dim x, dim value_of_d, dim& lo, dim& hi) {
+    d = resolve(d);
+    x = resolve(x);
+    lo = hi = resolve(value_of_d);
+    if (!d.is_known() || !x.is_known() || !lo.is_known() || contains(lo, x)) return false;
+    for (int depth = 0; depth < 16; ++depth) {
+      if (d == x) return lo.is_known() && hi.is_known();
+      if (kind(d) == dim_kind::floordiv) {
+        // floor(e/k) = v: k*v <= e <= k*v + k - 1.
+        const std::int64_t k = value(d);
+        lo = mul(lo, k);
+        hi = add(mul(hi, k), k - 1);
+        d = operand(d, 0).d;
+        continue;
+      }
+      const terms all = terms_of(d);
+      std::size_t at = all.size();
+      dim rest = zero_;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!contains(all[i].d, x)) {
+          rest = add(rest, mul(all[i].d, all[i].a));
+        } else if (at != all.size() || !is_atom(all[i].d)) {
+          return false;
+        } else {
+          at = i;
+        }
+      }
+      if (at == all.size()) return false;
+      lo = sub(lo, rest);
+      hi = sub(hi, rest);
+      std::int64_t c = all[at].a;
+      if (c < 0) {
+        const dim other = neg(lo);
+        lo = neg(hi);
+        hi = other;
+        c = -c;
+      }
+      // c*y in lo .. hi.
+      lo = ceildiv(lo, c);
+      hi = floordiv(hi, c);
+      d = all[at].d;
+    }
+    return false;
+  }
+
   // ---- looking at expressions ------------------------------------------------------------------
 
   constexpr dim_kind kind(dim d) const { return nodes_[d.id].kind; }
@@ -510,6 +615,12 @@ class dim_context {
   constexpr dim zero() const { return zero_; }
   constexpr dim one() const { return one_; }
   constexpr std::size_t node_count() const { return nodes_.size(); }
+  /// Memory of all expressions and symbols, in bytes.
+  constexpr std::size_t memory_bytes() const {
+    return nodes_.size() * sizeof(node) + operands_.size() * sizeof(dim_operand) +
+           table_.size() * sizeof(std::uint32_t) + symbols_.size() * sizeof(symbol_info) +
+           text_.size();
+  }
   constexpr bool is_atom(dim d) const {
     const dim_kind k = kind(d);
     return k >= dim_kind::symbol && k <= dim_kind::real;

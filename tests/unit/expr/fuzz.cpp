@@ -193,7 +193,7 @@ struct assumptions {
 
 TEST_CASE("random expressions keep their value") {
   generator g{std::mt19937_64(20240831)};
-  int decided = 0, known = 0, made_equal = 0;
+  int decided = 0, known = 0, made_equal = 0, inverted = 0;
   for (int round = 0; round < 4000; ++round) {
     dim_context c;
     for (const char* name : names) c.symbol(name);
@@ -241,6 +241,15 @@ TEST_CASE("random expressions keep their value") {
       trees.push_back(g.make(static_cast<int>(g.pick(1, 4))));
       dims.push_back(build(c, trees.back()));
     }
+    // One tree with a constant for C, one with D found from the value of the tree.
+    const std::int64_t put_in = facts.step[2] * g.pick(1, 5) + facts.offset[2];
+    const dim replaced = c.substitute(dims[4], c.symbol("C"), c.constant(put_in));
+    dim lo{}, hi{};
+    const dim value = c.fresh({sod2::minus_infinity, sod2::infinity});
+    const bool solved =
+        c.solve(dims[5], c.symbol("D"), value, lo, hi) && lo.is_known() && hi.is_known();
+    const std::uint32_t value_index = c.symbol_index(value);
+    inverted += solved ? 1 : 0;
     std::vector<sod2::interval> bounds;
     std::vector<dim> again;
     for (dim d : dims) {
@@ -288,6 +297,24 @@ TEST_CASE("random expressions keep their value") {
         FAIL_CHECK("facts that a binding satisfies were called contradictory");
         break;
       }
+      if (c.resolve(replaced).is_known()) {
+        std::vector<std::int64_t> other(values);
+        other[2] = put_in;
+        // Whatever equals C changes with it, so that only a free C is looked at.
+        const bool in_range = facts.lo[2] <= put_in && put_in <= facts.hi[2];
+        if (in_range && !facts.equal[2] && !facts.equal[3] && !related) {
+          const auto got = sod2::evaluate(c, replaced, values);
+          REQUIRE(got.ok());
+          REQUIRE(*got == value_of(trees[4], other.data()));
+        }
+      }
+      if (solved) {
+        values[value_index] = value_of(trees[5], values.data());
+        const auto least = sod2::evaluate(c, lo, values), most = sod2::evaluate(c, hi, values);
+        REQUIRE((least.ok() && most.ok()));
+        const auto x = sod2::evaluate(c, c.symbol("D"), values);
+        REQUIRE((*least <= *x && *x <= *most));
+      }
       const sod2::errc state = program.evaluate(values, scratch, results);
       REQUIRE(state == sod2::errc::ok);
       std::vector<std::int64_t> wanted;
@@ -321,4 +348,5 @@ TEST_CASE("random expressions keep their value") {
   CHECK(known > 27000);
   CHECK(decided > 4000);
   CHECK(made_equal > 400);
+  CHECK(inverted > 200);
 }
