@@ -138,6 +138,8 @@ TEST_CASE("signal") {
   check<ops::dft>({17, {in("B, L, 1")}}, {"(B, L, 2)"});
   check<ops::dft>({17, {in("B, L, 1")}, attributes().set("onesided", 1)},
                   {"(B, floordiv(L, 2) + 1, 2)"});
+  check<ops::dft>({20, {in("B, 6, 2")}, attributes().set("onesided", 1).set("inverse", 1)},
+                  {"(B, 10, 1)"});
   check<ops::dft>({20, {in("B, L, 1"), scalar("16"), scalar("1")}}, {"(B, 16, 2)"});
   check<ops::stft>({17, {in("B, L + 400, 1"), scalar("160"), absent(), scalar("400")}},
                    {"(B, floordiv(L, 160) + 1, 201, 2)"});

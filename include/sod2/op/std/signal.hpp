@@ -64,7 +64,7 @@ struct dft {
       axis_known = c.constants(2, given) && given.size() == 1;
       if (axis_known) axis = given[0];
     }
-    dims.back() = domain.constant(2);
+    dims.back() = domain.constant(one_sided && inverse ? 1 : 2);
     if (!axis_known) {
       for (std::size_t i = 0; i + 1 < rank; ++i) dims[i] = c.fresh(0, i, {0, infinity});
       c.set_shape(0, dims);
@@ -73,6 +73,8 @@ struct dft {
     std::size_t at = 0;
     SOD2_TRY(axis_of(c, 0, axis, rank, at));
     auto length = dims[at];
+    if (one_sided && inverse)
+      length = domain.mul(domain.sub(length, domain.constant(1)), domain.constant(2));
     if (c.has_input(1) && !scalar_size(c, 1, length)) length = unknown_dim(domain);
     if (one_sided && !inverse && is_known(length)) length = one_sided_bins(c, length);
     if (at + 1 < rank) dims[at] = size_or_fresh(c, 0, at, length);
