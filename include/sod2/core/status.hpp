@@ -72,8 +72,9 @@ class error {
     return std::move(*this).set(&error_detail::tensor, name);
   }
   error&& between(std::string_view left, std::string_view right) && {
-    ensure().left = left;
-    ensure().right = right;
+    // Moved in: g++ 12 warns falsely of an overlap where a view is assigned (PR105329).
+    ensure().left = std::string(left);
+    ensure().right = std::string(right);
     return std::move(*this);
   }
 
@@ -101,13 +102,13 @@ class error {
   error_detail& ensure() {
     if (detail_ == nullptr) {
       detail_ = new error_detail;
-      detail_->message = text_of(code_);
+      detail_->message = std::string(text_of(code_));
     }
     return *detail_;
   }
   error&& set(std::string error_detail::*field, std::string_view text) && {
     std::string& slot = ensure().*field;
-    if (slot.empty()) slot = text;
+    if (slot.empty()) slot = std::string(text);
     return std::move(*this);
   }
 
