@@ -17,11 +17,10 @@
 
 namespace sod2 {
 
-/// How much work the searches may do. A unit is about one storage looked at, 2-5 ns; counting work
+/// How much work the searches may do. A unit is about one storage looked at, 5-10 ns; counting work
 /// instead of time keeps plans deterministic.
 struct order_options {
-  std::uint64_t exact_work = 150'000'000;
-  std::uint64_t beam_work = 60'000'000;
+  std::uint64_t work = 180'000'000;
   std::uint32_t beam_width = 64;  // widest beam tried
 };
 
@@ -116,16 +115,8 @@ class order_improver {
       parts_.push_back({from, cut + 1, 0, 0});
       from = cut + 1;
     }
-    order_state s(g);
-    for (part& x : parts_) {
-      x.peak = x.bound = s.live;
-      for (std::uint32_t k = x.from; k < x.to; ++k) {
-        const order_state::cost c = s.cost_of(order_[k]);
-        x.peak = std::max(x.peak, s.live + c.need);
-        x.bound = std::max(x.bound, x.from + 1 == x.to ? x.peak : 0);
-        s.run(order_[k], c.delta, ignore, ignore);
-      }
-    }
+    measure();
+    for (part& x : parts_) x.bound = x.from + 1 == x.to ? x.peak : 0;
   }
 
   /// Takes over whatever segment of another order is better: in every topological order a segment
@@ -158,16 +149,66 @@ class order_improver {
   }
   vector<std::uint32_t> take() && { return std::move(order_); }
 
-  /// Improves the segment with the highest peak until that is proved or the work is used up. Search
-  /// is `search(prefix, segment, floor, limit, work)`, returning a segment_result.
+  /// Lowers the highest step by reordering a window around it, wider windows after narrow ones,
+  /// until that fails or the work is used up: what remains for graphs too large to be searched as a
+  /// whole.
+  std::uint64_t refine(const std::uint64_t budget) {
+    std::uint64_t work = budget;
+    const std::uint32_t n = graph_.nodes;
+    vector<std::int64_t> need(n);
+    while (work > 0) {
+      order_state s(graph_);
+      std::uint32_t top = 0;
+      for (std::uint32_t k = 0; k < n; ++k) {
+        const order_state::cost c = s.cost_of(order_[k]);
+        need[k] = s.live + c.need;
+        if (need[k] > need[top]) top = k;
+        s.run(order_[k], c.delta, ignore, ignore);
+      }
+      work -= std::min<std::uint64_t>(work, n);
+      if (n == 0 || need[top] <= bound()) break;
+      bool lowered = false;
+      for (std::uint32_t width = 24; !lowered && work > 0; width *= 3) {
+        const std::uint32_t from = top > width / 2 ? top - width / 2 : 0;
+        const std::uint32_t to = std::min(n, top + width / 2 + 1);
+        // Below the highest step elsewhere nothing is gained.
+        std::int64_t floor = bound();
+        for (std::uint32_t k = 0; k < n; ++k)
+          if ((k < from || k >= to) && need[k] > floor) floor = need[k];
+        floor = std::min(floor, need[top] - 1);
+        const auto prefix = order_.view().first(from);
+        const auto window = order_.view().subspan(from, to - from);
+        const std::uint64_t slice = std::min<std::uint64_t>(work, 4'000'000);
+        segment_result r = exact_segment(graph_, prefix, window, floor, need[top], slice / 2);
+        work -= std::min(work, r.work + n);
+        if (r.order.empty() && r.bound < need[top]) {
+          r = beam_segment(graph_, prefix, window, floor, need[top], 16, 6, slice);
+          work -= std::min(work, r.work + n);
+        }
+        if (!r.order.empty()) {
+          for (std::uint32_t k = 0; k < r.order.size(); ++k) order_[from + k] = r.order[k];
+          lowered = true;
+        }
+        if (to - from == n) break;
+      }
+      if (!lowered) break;
+    }
+    measure();
+    return budget - work;
+  }
+
+  /// Improves the segment with the highest peak until that is proved or the budget is used up.
+  /// Search is `search(prefix, segment, floor, limit, work)`, returning a segment_result. Returns
+  /// the work done.
   template <class Search>
-  void improve(std::uint64_t work, Search search) {
+  std::uint64_t improve(const std::uint64_t budget, Search search) {
+    std::uint64_t work = budget;
     for (part& x : parts_) x.tried = false;
     while (work > 0 && peak() > bound()) {
       part* worst = nullptr;
       for (part& x : parts_)
         if (!x.tried && x.peak > bound() && (worst == nullptr || x.peak > worst->peak)) worst = &x;
-      if (worst == nullptr) return;
+      if (worst == nullptr) break;
       worst->tried = true;
       const auto prefix = order_.view().first(worst->from);
       const auto segment = order_.view().subspan(worst->from, worst->to - worst->from);
@@ -176,16 +217,9 @@ class order_improver {
       worst->bound = std::max(worst->bound, r.bound);
       if (r.order.empty()) continue;
       for (std::uint32_t k = 0; k < r.order.size(); ++k) order_[worst->from + k] = r.order[k];
-      order_state s(graph_);
-      for (std::uint32_t k = 0; k < worst->from; ++k)
-        s.run(order_[k], s.cost_of(order_[k]).delta, ignore, ignore);
-      worst->peak = s.live;
-      for (std::uint32_t k = worst->from; k < worst->to; ++k) {
-        const order_state::cost c = s.cost_of(order_[k]);
-        worst->peak = std::max(worst->peak, s.live + c.need);
-        s.run(order_[k], c.delta, ignore, ignore);
-      }
+      measure();
     }
+    return budget - work;
   }
 
  private:
@@ -194,15 +228,41 @@ class order_improver {
     std::int64_t peak = 0, bound = 0;
     bool tried = false;
   };
+  void measure() {
+    order_state s(graph_);
+    for (part& x : parts_) {
+      x.peak = s.live;
+      for (std::uint32_t k = x.from; k < x.to; ++k) {
+        const order_state::cost c = s.cost_of(order_[k]);
+        x.peak = std::max(x.peak, s.live + c.need);
+        s.run(order_[k], c.delta, ignore, ignore);
+      }
+    }
+  }
+
   const order_graph& graph_;
   vector<std::uint32_t> order_;
   std::int64_t bound_;
   vector<part> parts_;
 };
 
-inline order_plan improved(const order_problem& p, const order_graph& g,
-                           vector<vector<std::uint32_t>> starts, const order_options& options) {
-  const bool guarded = !p.guards.empty();
+/// The better of a plan and what an improver made of it.
+inline order_plan finish(const order_problem& p, const order_graph& g, order_plan plan,
+                         order_improver improver) {
+  // The search counted guarded nodes as if all ran: its bound is none then.
+  if (p.guards.empty()) plan.lower_bound_bytes = std::max(plan.lower_bound_bytes, improver.bound());
+  vector<std::uint32_t> found = std::move(improver).take();
+  const std::int64_t peak = true_peak(p, g, found.view());
+  if (peak < plan.peak_bytes) {
+    plan.order = std::move(found);
+    plan.peak_bytes = peak;
+  }
+  plan.exact = plan.peak_bytes == plan.lower_bound_bytes;
+  return plan;
+}
+
+inline order_plan best_of(const order_problem& p, const order_graph& g,
+                          vector<vector<std::uint32_t>> starts, const order_options& options) {
   std::size_t best = 0;
   std::int64_t best_peak = INT64_MAX;
   for (std::size_t k = 0; k < starts.size(); ++k) {
@@ -217,28 +277,30 @@ inline order_plan improved(const order_problem& p, const order_graph& g,
   if (plan.exact) return plan;
   order_improver improver(g, starts[best], plan.lower_bound_bytes);
   for (const auto& other : starts) improver.offer(other.view());
-  const auto exact = [&](auto prefix, auto segment, std::int64_t floor, std::int64_t limit,
-                         std::uint64_t work) {
-    return exact_segment(g, prefix, segment, floor, limit, work);
+  std::uint64_t left = options.work;
+  const auto exact = [&](std::uint64_t share) {
+    left -= improver.improve(std::min(left, share),
+                             [&](auto prefix, auto segment, auto floor, auto limit, auto work) {
+                               return exact_segment(g, prefix, segment, floor, limit, work);
+                             });
   };
-  // A narrow beam lowers the limit of the exact search; wider ones follow where it gave up.
-  for (std::uint32_t width = 4; width <= options.beam_width; width *= 4) {
-    improver.improve(options.beam_work / 4, [&](auto prefix, auto segment, std::int64_t floor,
-                                                std::int64_t limit, std::uint64_t work) {
-      return beam_segment(g, prefix, segment, floor, limit, width, 8, work);
-    });
-    if (width == 4) improver.improve(options.exact_work, exact);
-  }
-  const std::int64_t bound = guarded ? plan.lower_bound_bytes : improver.bound();
-  vector<std::uint32_t> found = std::move(improver).take();
-  const std::int64_t peak = true_peak(p, g, found.view());
-  if (peak < plan.peak_bytes) {
-    plan.order = std::move(found);
-    plan.peak_bytes = peak;
-  }
-  plan.lower_bound_bytes = bound;
-  plan.exact = plan.peak_bytes == bound;
-  return plan;
+  const auto beam = [&](std::uint64_t share, std::uint32_t width) {
+    if (width > options.beam_width) return;
+    left -= improver.improve(
+        std::min(left, share), [&](auto prefix, auto segment, auto floor, auto limit, auto work) {
+          return beam_segment(g, prefix, segment, floor, limit, width, 8, work);
+        });
+  };
+  // A narrow beam lowers the limit of the exact search. Where that gives up, windows are reordered,
+  // then wider beams follow, and what is left goes to windows again.
+  beam(options.work / 16, 4);
+  exact(options.work / 16);
+  left -= improver.refine(std::min(left, options.work / 4));
+  exact(options.work / 3);
+  beam(options.work / 12, 16);
+  beam(options.work / 8, options.beam_width);
+  left -= improver.refine(left);
+  return finish(p, g, std::move(plan), std::move(improver));
 }
 
 }  // namespace detail
@@ -264,32 +326,32 @@ inline order_plan order_greedy(const order_problem& p) {
   return detail::make_plan(p, g, detail::greedy_order(g, detail::greedy_rule::delta_oldest));
 }
 
-/// Beam search of `options.beam_width` within the work of `options`.
+/// Beam search of `options.beam_width` within the work of `options`, from the greedy order.
 inline order_plan order_beam(const order_problem& p, const order_options& options = {}) {
   const detail::order_graph g(p);
   order_plan plan = order_greedy(p);
   detail::order_improver improver(g, plan.order, plan.lower_bound_bytes);
-  improver.improve(options.beam_work, [&](auto prefix, auto segment, std::int64_t floor,
-                                          std::int64_t limit, std::uint64_t work) {
+  improver.improve(options.work, [&](auto prefix, auto segment, auto floor, auto limit, auto work) {
     return detail::beam_segment(g, prefix, segment, floor, limit, options.beam_width, 8, work);
   });
-  order_plan found = detail::make_plan(p, g, std::move(improver).take());
-  return found.peak_bytes < plan.peak_bytes ? found : plan;
+  return detail::finish(p, g, std::move(plan), std::move(improver));
 }
 
 /// Exact search over downsets (in the spirit of SERENITY, MLSys 2020), segment by segment between
-/// nodes that every order passes at the same place; `exact` is false when the work ran out.
+/// nodes that every order passes at the same place, from the given order; `exact` is false when the
+/// work ran out.
 inline order_plan order_exact(const order_problem& p, const order_options& options = {}) {
   const detail::order_graph g(p);
-  order_options only = options;
-  only.beam_width = 4;
-  vector<vector<std::uint32_t>> starts;
-  starts.push_back(detail::first_ready_order(g));
-  return detail::improved(p, g, std::move(starts), only);
+  order_plan plan = order_given(p);
+  detail::order_improver improver(g, plan.order, plan.lower_bound_bytes);
+  improver.improve(options.work, [&](auto prefix, auto segment, auto floor, auto limit, auto work) {
+    return detail::exact_segment(g, prefix, segment, floor, limit, work);
+  });
+  return detail::finish(p, g, std::move(plan), std::move(improver));
 }
 
-/// Everything: the passes above, then exact search, then beams where that gave up. Never worse than
-/// any of the passes.
+/// Everything: the passes above, then exact search, then beams and reordered windows where that
+/// gave up. Never worse than any of the passes.
 inline order_plan order_best(const order_problem& p, const order_options& options = {}) {
   const detail::order_graph g(p);
   vector<vector<std::uint32_t>> starts;
@@ -298,7 +360,7 @@ inline order_plan order_best(const order_problem& p, const order_options& option
   for (const auto rule : {detail::greedy_rule::delta_oldest, detail::greedy_rule::delta_newest,
                           detail::greedy_rule::need})
     starts.push_back(detail::greedy_order(g, rule));
-  return detail::improved(p, g, std::move(starts), options);
+  return detail::best_of(p, g, std::move(starts), options);
 }
 
 }  // namespace sod2

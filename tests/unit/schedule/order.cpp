@@ -16,8 +16,7 @@ void with_all_planners(const order_problem& p, Check check) {
     check(name, plan);
   };
   order_options little;
-  little.exact_work = 2'000'000;
-  little.beam_work = 1'000'000;
+  little.work = 3'000'000;
   run("given", order_given(p));
   run("depth_first", order_depth_first(p));
   run("greedy", order_greedy(p));
