@@ -37,7 +37,7 @@ struct tree {
   std::vector<tree> args;
 };
 
-constexpr int symbols = 4;
+constexpr std::size_t symbols = 4;
 constexpr const char* names[symbols] = {"A", "B", "C", "D"};
 
 struct generator {
@@ -50,7 +50,7 @@ struct generator {
     const int what = static_cast<int>(depth == 0 ? pick(0, 3) : pick(1, 16));
     if (what <= 3) {
       t.what = what == 0 ? tree::constant : tree::symbol;
-      t.k = what == 0 ? pick(-9, 40) : pick(0, symbols - 1);
+      t.k = what == 0 ? pick(-9, 40) : pick(0, std::int64_t{symbols} - 1);
       return t;
     }
     const auto binary = [&](tree::kind k) {
@@ -206,7 +206,7 @@ TEST_CASE("random expressions keep their value") {
     // Facts in random order, learnt after the first trees were built.
     assumptions facts;
     bool possible = true;
-    for (int s = 0; s < symbols; ++s) {
+    for (std::size_t s = 0; s < symbols; ++s) {
       facts.lo[s] = 1;
       facts.hi[s] = 60;
       facts.step[s] = 1;
@@ -281,10 +281,10 @@ TEST_CASE("random expressions keep their value") {
       // By symbol index: the four inputs come first; hidden symbols are derived.
       std::vector<std::int64_t> values(c.symbol_count(), 0);
       bool satisfies = true;
-      for (int s = 0; s < symbols; ++s) {
-        values[static_cast<std::size_t>(s)] =
-            facts.equal[s] ? values[static_cast<std::size_t>(s - 1)] : g.pick(1, 60);
-        const std::int64_t v = values[static_cast<std::size_t>(s)];
+      std::int64_t before = 0;
+      for (std::size_t s = 0; s < symbols; ++s) {
+        const std::int64_t v = facts.equal[s] ? before : g.pick(1, 60);
+        values[s] = before = v;
         satisfies = satisfies && v >= facts.lo[s] && v <= facts.hi[s] &&
                     v % facts.step[s] == facts.offset[s];
       }
