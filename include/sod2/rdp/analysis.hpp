@@ -61,6 +61,15 @@ class analysis {
   const node_info& node(node_id n) const { return nodes_[n.index]; }
   const std::vector<assertion>& assertions() const { return assertions_; }
   const solve_statistics& statistics() const { return statistics_; }
+  /// Memory that facts and expressions take, in bytes.
+  std::size_t facts_bytes() const {
+    std::size_t bytes = facts_.size() * sizeof(symbolic_fact) + context_.memory_bytes();
+    for (const symbolic_fact& f : facts_) {
+      if (f.dims.size() > 6) bytes += f.dims.size() * sizeof(dim);
+      if (f.elements.size() > 2) bytes += f.elements.size() * sizeof(dim);
+    }
+    return bytes;
+  }
   std::string text(value_id v) {
     const symbolic_fact& f = facts_[v.index];
     return f.rank_known() ? print(context_, f.dims.view()) : std::string("(unknown rank)");

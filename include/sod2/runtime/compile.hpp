@@ -62,7 +62,7 @@ class program_compiler {
 
  private:
   /// Longest text of a layout formula, in characters; a layout with shorter slots takes over.
-  static constexpr std::size_t longest_formula = 4000;
+  static constexpr std::size_t longest_formula = 20000;
 
   struct storage {
     storage_kind kind = storage_kind::arena;

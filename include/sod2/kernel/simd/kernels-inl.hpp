@@ -51,49 +51,13 @@ HWY_NOINLINE void gemm_tile(const gemm_block& g, std::int64_t i0, std::int64_t j
   float* const c = g.c + i0 * g.ldc + j0;
   SOD2_LANE_BUFFER edge[static_cast<std::size_t>(Vectors) * HWY_MAX_BYTES / 4];
 
+  // Sums start from zero and meet the bias, or the block of the previous depth step, at the end:
+  // roundings are then those of the products alone, however large the bias is.
   vec acc[Rows][Vectors];
-  switch (g.init) {
-    default:
-      HWY_UNROLL(8)
-      for (int r = 0; r < Rows; ++r) {
-        HWY_UNROLL(4)
-        for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::Zero(d);
-      }
-      break;
-    case gemm_init::row_bias:
-      HWY_UNROLL(8)
-      for (int r = 0; r < Rows; ++r) {
-        HWY_UNROLL(4)
-        for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::Set(d, g.bias[i0 + r]);
-      }
-      break;
-    case gemm_init::column_bias: {
-      const float* bias = g.bias + j0;
-      if (!whole) {
-        std::memset(edge, 0, sizeof edge);
-        std::memcpy(edge, bias, static_cast<std::size_t>(columns) * 4);
-        bias = edge;
-      }
-      HWY_UNROLL(8)
-      for (int r = 0; r < Rows; ++r) {
-        HWY_UNROLL(4)
-        for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::LoadU(d, bias + v * lanes);
-      }
-      break;
-    }
-    case gemm_init::accumulate:
-      HWY_UNROLL(8)
-      for (int r = 0; r < Rows; ++r) {
-        const float* row = c + r * g.ldc;
-        if (!whole) {
-          std::memset(edge, 0, sizeof edge);
-          std::memcpy(edge, row, static_cast<std::size_t>(columns) * 4);
-          row = edge;
-        }
-        HWY_UNROLL(4)
-        for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::LoadU(d, row + v * lanes);
-      }
-      break;
+  HWY_UNROLL(8)
+  for (int r = 0; r < Rows; ++r) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::Zero(d);
   }
 
   const float* a[Rows];
@@ -111,6 +75,47 @@ HWY_NOINLINE void gemm_tile(const gemm_block& g, std::int64_t i0, std::int64_t j
       for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
     }
     b += step;
+  }
+
+  switch (g.init) {
+    default: break;
+    case gemm_init::row_bias:
+      HWY_UNROLL(8)
+      for (int r = 0; r < Rows; ++r) {
+        HWY_UNROLL(4)
+        for (int v = 0; v < Vectors; ++v)
+          acc[r][v] = hn::Add(acc[r][v], hn::Set(d, g.bias[i0 + r]));
+      }
+      break;
+    case gemm_init::column_bias: {
+      const float* bias = g.bias + j0;
+      if (!whole) {
+        std::memset(edge, 0, sizeof edge);
+        std::memcpy(edge, bias, static_cast<std::size_t>(columns) * 4);
+        bias = edge;
+      }
+      HWY_UNROLL(8)
+      for (int r = 0; r < Rows; ++r) {
+        HWY_UNROLL(4)
+        for (int v = 0; v < Vectors; ++v)
+          acc[r][v] = hn::Add(acc[r][v], hn::LoadU(d, bias + v * lanes));
+      }
+      break;
+    }
+    case gemm_init::accumulate:
+      HWY_UNROLL(8)
+      for (int r = 0; r < Rows; ++r) {
+        const float* row = c + r * g.ldc;
+        if (!whole) {
+          std::memset(edge, 0, sizeof edge);
+          std::memcpy(edge, row, static_cast<std::size_t>(columns) * 4);
+          row = edge;
+        }
+        HWY_UNROLL(4)
+        for (int v = 0; v < Vectors; ++v)
+          acc[r][v] = hn::Add(acc[r][v], hn::LoadU(d, row + v * lanes));
+      }
+      break;
   }
 
   HWY_UNROLL(8)
@@ -163,7 +168,7 @@ inline void depthwise_span(const depthwise_row& r, std::int64_t x) {
   const std::int64_t lanes = lane_count();
   vec acc[Vectors];
   HWY_UNROLL(4)
-  for (int v = 0; v < Vectors; ++v) acc[v] = hn::Set(d, r.bias);
+  for (int v = 0; v < Vectors; ++v) acc[v] = hn::Zero(d);
   for (std::int64_t t = 0; t < r.taps; ++t) {
     const vec w = hn::Set(d, r.weights[t]);
     const float* in = r.in[t] + x;
@@ -171,7 +176,8 @@ inline void depthwise_span(const depthwise_row& r, std::int64_t x) {
     for (int v = 0; v < Vectors; ++v) acc[v] = hn::MulAdd(w, hn::LoadU(d, in + v * lanes), acc[v]);
   }
   HWY_UNROLL(4)
-  for (int v = 0; v < Vectors; ++v) hn::StoreU(acc[v], d, r.out + x + v * lanes);
+  for (int v = 0; v < Vectors; ++v)
+    hn::StoreU(hn::Add(acc[v], hn::Set(d, r.bias)), d, r.out + x + v * lanes);
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -199,18 +205,18 @@ inline void depthwise(const depthwise_row& r) {
     for (; x + lanes <= r.n; x += lanes) depthwise_span<1>(r, x);
   } else if (has_interleaved && r.stride == 2) {
     for (; x + lanes <= r.n; x += lanes) {
-      vec acc = hn::Set(d, r.bias);
+      vec acc = hn::Zero(d);
       for (std::int64_t t = 0; t < r.taps; ++t)
         acc = hn::MulAdd(hn::Set(d, r.weights[t]), load_even(r.in[t] + 2 * x), acc);
-      hn::StoreU(acc, d, r.out + x);
+      hn::StoreU(hn::Add(acc, hn::Set(d, r.bias)), d, r.out + x);
     }
   }
   for (; x < r.n; ++x) {
     // One lane of the same arithmetic, so that a value does not depend on where a row was split.
-    vec acc = hn::Set(d, r.bias);
+    vec acc = hn::Zero(d);
     for (std::int64_t t = 0; t < r.taps; ++t)
       acc = hn::MulAdd(hn::Set(d, r.weights[t]), hn::Set(d, r.in[t][x * r.stride]), acc);
-    r.out[x] = hn::GetLane(acc);
+    r.out[x] = hn::GetLane(acc) + r.bias;
   }
 }
 
@@ -353,21 +359,21 @@ inline void accumulate(reduction op, float* acc, const float* x, std::int64_t n)
 }
 
 /// Calls f(vector) for every vector of x and stores the result; the tail goes through a buffer.
-#define SOD2_MAP_ROW(x, y, n, expression)                                         \
-  do {                                                                            \
-    const std::int64_t lanes_ = lane_count();                                     \
-    std::int64_t i = 0;                                                           \
-    for (; i + lanes_ <= (n); i += lanes_) {                                      \
-      const vec v = hn::LoadU(d, (x) + i);                                        \
-      hn::StoreU((expression), d, (y) + i);                                       \
-    }                                                                             \
-    if (i < (n)) {                                                                \
-      SOD2_LANE_BUFFER buffer_[HWY_MAX_BYTES / 4] = {};                           \
-      std::memcpy(buffer_, (x) + i, static_cast<std::size_t>((n) - i) * 4);       \
-      const vec v = hn::LoadU(d, buffer_);                                        \
-      hn::StoreU((expression), d, buffer_);                                       \
-      std::memcpy((y) + i, buffer_, static_cast<std::size_t>((n) - i) * 4);       \
-    }                                                                             \
+#define SOD2_MAP_ROW(x, y, n, expression)                                 \
+  do {                                                                    \
+    const std::int64_t lanes_ = lane_count();                             \
+    std::int64_t i = 0;                                                   \
+    for (; i + lanes_ <= (n); i += lanes_) {                              \
+      const vec v = hn::LoadU(d, (x) + i);                                \
+      hn::StoreU((expression), d, (y) + i);                               \
+    }                                                                     \
+    if (i < (n)) {                                                        \
+      SOD2_LANE_BUFFER buffer_[HWY_MAX_BYTES / 4] = {};                   \
+      std::memcpy(buffer_, (x) + i, static_cast<std::size_t>((n)-i) * 4); \
+      const vec v = hn::LoadU(d, buffer_);                                \
+      hn::StoreU((expression), d, buffer_);                               \
+      std::memcpy((y) + i, buffer_, static_cast<std::size_t>((n)-i) * 4); \
+    }                                                                     \
   } while (false)
 
 inline float exp_sum(const float* x, float shift, float* y, std::int64_t n) {
@@ -495,13 +501,11 @@ SOD2_UNARY(round_fn, hn::Round(x))
 SOD2_UNARY(tanh_fn, tanh(d, x))
 SOD2_UNARY(relu_fn, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x))
 SOD2_UNARY(leaky_relu_fn, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, imm0(d, in)), x))
-SOD2_UNARY(elu_fn,
-           hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(expm1(d, x), imm0(d, in)), x))
+SOD2_UNARY(elu_fn, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(expm1(d, x), imm0(d, in)), x))
 SOD2_UNARY(celu_fn, hn::IfThenElse(hn::Lt(x, hn::Zero(d)),
                                    hn::Mul(expm1(d, hn::Div(x, imm0(d, in))), imm0(d, in)), x))
-SOD2_UNARY(selu_fn,
-           hn::Mul(imm1(d, in), hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x,
-                                               hn::Mul(expm1(d, x), imm0(d, in)))))
+SOD2_UNARY(selu_fn, hn::Mul(imm1(d, in), hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x,
+                                                        hn::Mul(expm1(d, x), imm0(d, in)))))
 SOD2_UNARY(sigmoid_fn, sigmoid(d, x))
 SOD2_UNARY(hard_sigmoid_fn,
            min_nan(max_nan(hn::MulAdd(x, imm0(d, in), imm1(d, in)), hn::Zero(d)), one(d)))
@@ -517,10 +521,9 @@ SOD2_UNARY(gelu_erf_fn,
                    hn::Add(one(d), erf(d, hn::Mul(x, hn::Set(d, 0.70710678118654752f))))))
 SOD2_UNARY(gelu_tanh_fn,
            hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)),
-                   hn::Add(one(d),
-                           tanh(d, hn::Mul(hn::Set(d, 0.79788456080286536f),
-                                           hn::MulAdd(hn::Mul(hn::Mul(x, x), x),
-                                                      hn::Set(d, 0.044715f), x))))))
+                   hn::Add(one(d), tanh(d, hn::Mul(hn::Set(d, 0.79788456080286536f),
+                                                   hn::MulAdd(hn::Mul(hn::Mul(x, x), x),
+                                                              hn::Set(d, 0.044715f), x))))))
 SOD2_UNARY(silu_fn, hn::Mul(x, sigmoid(d, x)))
 SOD2_UNARY(clip_fn, min_nan(max_nan(x, imm0(d, in)), imm1(d, in)))
 struct mish_fn {

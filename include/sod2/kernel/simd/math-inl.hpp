@@ -39,7 +39,8 @@ HWY_INLINE V exp(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.0416663753f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.16666577f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.500000003f));
-  p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, hn::Set(d, 1.0f)));
+  // One rounding near 1, at the very end.
+  p = hn::Add(hn::Set(d, 1.0f), hn::MulAdd(hn::Mul(r, r), p, r));
   // 2^n in two factors, so that subnormal results and the overflow to inf come out right.
   const auto k = hn::ConvertTo(di, n);
   const auto k0 = hn::ShiftRight<1>(k);
@@ -112,7 +113,15 @@ HWY_INLINE V log1p_unit(D d, V y) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+  // Where e is inf, 1/s is 0 already and its correction would be NaN.
+  const V e = hn::Min(exp(d, hn::Neg(x)), hn::Set(d, 1.7e38f));
+  const V s = hn::Add(one, e);
+  const V q = hn::Div(one, s);
+  // What the sum lost (exactly, as in Fast2Sum), and what the quotient lost with it.
+  const V big = hn::Max(one, e), small = hn::Min(one, e);
+  const V lost = hn::Sub(small, hn::Sub(s, big));
+  const V rest = hn::NegMulAdd(lost, q, hn::NegMulAdd(s, q, one));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::MulAdd(rest, q, q));
 }
 
 /// tanh(x): below 4 ulp.

@@ -12,7 +12,7 @@ namespace sod2 {
 /// Columns of a packed block of the right operand, and its depth: 144 is a multiple of every
 /// target's panel width and no multiple of a cache page, 512 * 144 floats stay in L2.
 inline constexpr std::int64_t gemm_block_columns = 144;
-inline constexpr std::int64_t gemm_block_depth = 512;
+inline constexpr std::int64_t gemm_block_depth = 128;
 
 enum class gemm_init : std::uint8_t { zero, accumulate, row_bias, column_bias };
 
