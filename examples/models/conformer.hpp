@@ -32,7 +32,8 @@ inline tensor relative_shift(network& n, tensor scores) {
                distances = n.size(scores, 3);
   const tensor zeros = n.op("ConstantOfShape", {n.shape({batch, head, queries, 1})});
   const tensor padded = n.concat({zeros, scores}, 3);
-  const tensor skewed = n.reshape(padded, {batch, head, n.add(distances, n.integer(1)), queries});
+  const tensor skewed =
+      n.named(n.reshape(padded, {batch, head, n.add(distances, n.integer(1)), queries}), "skewed");
   const tensor later = n.slice(skewed, 2, 1, std::int64_t{0x7fffffffffffffff});
   const tensor back = n.op("Reshape", {later, n.op("Shape", {scores})});
   const tensor kept = n.add(n.div(distances, n.integer(2)), n.integer(1));

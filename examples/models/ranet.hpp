@@ -66,8 +66,8 @@ inline block_result block(network& n, tensor x, std::int64_t scale, std::int64_t
 
 inline tensor classifier(network& n, tensor x) {
   const auto here = n.part("classifier");
-  x = n.named(conv_bn_relu(n, x, "0", x.channels, 3, 2), "c64");
-  x = n.named(conv_bn_relu(n, x, "1", x.channels, 3, 2), "c128");
+  x = n.named(conv_bn_relu(n, x, "0", x.channels, 3, 2), "half");
+  x = n.named(conv_bn_relu(n, x, "1", x.channels, 3, 2), "quarter");
   return n.gemm(n.flatten(n.global_pool(x)), "linear", n.wide(resnet::classes));
 }
 
