@@ -163,14 +163,24 @@ class canonical_search {
     }
     work_ += (to - from) + in_.slots / 4;
     if (edges.size() == 1) return solve_list(from, to);
+    // The smallest first: where it fails, that is found out soonest.
     edges.push_back(in_.slots);
+    small_vector<std::uint32_t, 8> sizes(edges.size(), 0), parts;
+    const auto part_of = [&](std::uint32_t i) {
+      std::uint32_t e = 0;
+      while (in_.lower.data()[i] >= edges[e + 1]) ++e;
+      return e;
+    };
+    for (std::size_t k = from; k < to; ++k) ++sizes[part_of(lists_.data()[k])];
+    for (std::uint32_t e = 0; e + 1 < edges.size(); ++e) parts.push_back(e);
+    stable_sort(parts.begin(), parts.end(),
+                [&](std::uint32_t a, std::uint32_t b) { return sizes[a] < sizes[b]; });
     tri all = tri::yes;
-    for (std::size_t e = 0; e + 1 < edges.size() && all == tri::yes; ++e) {
+    for (std::size_t e = 0; e < parts.size() && all == tri::yes; ++e) {
       const std::size_t part = lists_.size();
       for (std::size_t k = from; k < to; ++k) {
         const std::uint32_t i = lists_.data()[k];
-        if (in_.lower.data()[i] >= edges[e] && in_.lower.data()[i] < edges[e + 1])
-          lists_.push_back(i);
+        if (part_of(i) == parts[e]) lists_.push_back(i);
       }
       all = solve_list(part, lists_.size());
       lists_.resize(part);
