@@ -1078,7 +1078,10 @@ class dim_context {
     if (b == zero_) return a;
     if (a == zero_ && sign == 1) return b;
     dim_operand one_a[1], one_b[1];
-    const operands_view x = term_view(a, one_a), y = term_view(b, one_b);
+    return merge_terms(term_view(a, one_a), term_view(b, one_b), sign);
+  }
+  // x + scale*y; both sorted, neither empty terms.
+  constexpr dim merge_terms(operands_view x, operands_view y, std::int64_t scale) {
     terms out;
     out.reserve(x.size() + y.size());
     std::size_t i = 0, j = 0;
@@ -1089,7 +1092,7 @@ class dim_context {
         continue;
       }
       std::int64_t scaled = 0;
-      if (!checked_mul(y[j].a, sign, scaled)) return dim::overflow();
+      if (!checked_mul(y[j].a, scale, scaled)) return dim::overflow();
       if (c > 0) {
         out.push_back({scaled, y[j++].d});
         continue;
@@ -1432,10 +1435,13 @@ class dim_context {
     return common;
   }
   constexpr dim replace_term(const terms& all, std::size_t at, dim with) {
+    if (!with.is_known()) return with;
     terms rest;
+    rest.reserve(all.size());
     for (std::size_t j = 0; j < all.size(); ++j)
       if (j != at) rest.push_back(all[j]);
-    return add(make_sum(rest), mul(with, all[at].a));
+    dim_operand one[1];
+    return merge_terms(rest.view(), term_view(with, one), all[at].a);
   }
   // Range of a sum in which a floor division meets its own numerator, as in H - 3*floordiv(H, 3):
   // k*floor(e/k) = e - r with 0 <= r < k, and equal terms cancel.
