@@ -45,6 +45,13 @@ struct assertion {
   std::string text;  // `node 'n': K1 == K2`
 };
 
+/// An arm or body that fails whenever it runs: the first node that cannot, and why.
+struct impossible_scope {
+  scope_id scope{};
+  node_id node{};
+  std::string text;
+};
+
 class analysis {
  public:
   struct node_info {
@@ -60,6 +67,7 @@ class analysis {
   std::span<const dim> dims(value_id v) const { return facts_[v.index].dims.view(); }
   const node_info& node(node_id n) const { return nodes_[n.index]; }
   const std::vector<assertion>& assertions() const { return assertions_; }
+  const std::vector<impossible_scope>& impossible() const { return impossible_; }
   const solve_statistics& statistics() const { return statistics_; }
   /// Memory that facts and expressions take, in bytes.
   std::size_t facts_bytes() const {
@@ -83,6 +91,7 @@ class analysis {
   std::vector<symbolic_fact> facts_;
   std::vector<node_info> nodes_;
   std::vector<assertion> assertions_;
+  std::vector<impossible_scope> impossible_;
   solve_statistics statistics_;
 };
 
@@ -98,6 +107,8 @@ class rdp_transfer {
     out_.facts_.resize(view_.value_count());
     out_.nodes_.resize(view_.node_count());
     caches_.resize(view_.node_count());
+    loops_.resize(view_.scope_count());
+    impossible_.assign(view_.scope_count(), 0);
     for (std::size_t i = 0; i < view_.node_count(); ++i) SOD2_TRY(look_up(node_id{i}));
     for (const symbol_declaration& d : options_.symbols) SOD2_TRY(declare(d));
     for (std::size_t v = 1; v < view_.value_count(); ++v)
@@ -121,6 +132,8 @@ class rdp_transfer {
 
   template <class Changed>
   status visit(node_id n, Changed& changed) {
+    // Bodies of loops wait until their loop has seeded their inputs.
+    if (!is_open(view_.scope(n))) return {};
     if (!view_.scopes(n).empty()) return visit_control(n, changed);
     analysis::node_info& info = out_.nodes_[n.index];
     const op_row& row = *info.op.row;
@@ -134,12 +147,18 @@ class rdp_transfer {
     symbolic_transfer c(domain_, inputs, outputs, view_.attributes(n), info.op.version);
     c.name(view_.name(n), names);
     c.use_cache(caches_[n.index]);
-    if (status s = row.forward(c); !s) return std::move(s).error().at_node(view_.name(n));
+    if (status s = row.forward(c); !s) {
+      if (unconditional(n)) return std::move(s).error().at_node(view_.name(n));
+      return exclude(n, std::move(s).error().at_node(view_.name(n)));
+    }
     // Values that only pass through do not make the shape depend on them.
     info.value_reads |= c.value_reads();
     if (row.value != nullptr)
       if (status s = row.value(c); !s) return std::move(s).error().at_node(view_.name(n));
-    SOD2_TRY(record(n, c.requirements()));
+    if (status s = record(n, c.requirements()); !s) {
+      if (unconditional(n)) return s;
+      return exclude(n, std::move(s).error());
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (view_.outputs(n)[i] != absent)
         SOD2_TRY(merge(n, view_.outputs(n)[i], outputs[i], changed));
@@ -322,6 +341,14 @@ class rdp_transfer {
       if (!d.is_known()) return false;
     return true;
   }
+  /// A node that cannot run makes its arm impossible: the model is refused only if a run takes it.
+  status exclude(node_id n, error why) {
+    const scope_id s = view_.scope(n);
+    if (impossible_[s.index] != 0) return {};
+    impossible_[s.index] = 1;
+    out_.impossible_.push_back({s, n, why.text()});
+    return {};
+  }
   /// Is the node executed whenever the model runs? Facts found elsewhere hold only there.
   bool unconditional(node_id n) const { return view_.scope(n) == graph_view::root(); }
 
@@ -495,33 +522,31 @@ class rdp_transfer {
         {static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(axis), phi});
     return phi;
   }
+  // Control flow, in rdp/detail/control.hpp.
   template <class Changed>
-  status visit_control(node_id n, Changed& changed) {
-    const auto scopes = view_.scopes(n);
-    const std::string_view op = view_.operator_name(n);
-    const auto outputs = view_.outputs(n);
-    if (op == "If") {
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        if (outputs[i] == absent) continue;
-        symbolic_fact merged;
-        bool first = true;
-        for (scope_id s : scopes) {
-          if (i >= view_.outputs(s).size())
-            return error(errc::arity, "an arm gives fewer values than the node has outputs")
-                .at_node(view_.name(n));
-          const symbolic_fact& arm = out_.facts_[view_.outputs(s)[i].index];
-          merged = first ? arm : join(n, i, merged, arm);
-          first = false;
-        }
-        SOD2_TRY(merge(n, outputs[i], merged, changed));
-      }
-      return {};
-    }
-    // Bodies of loops start from facts that no rule has settled yet: types pass, shapes stay open.
-    return error(errc::unsupported,
-                 "analysis of operator '" + std::string(op) + "' with a sub-graph")
-        .at_node(view_.name(n));
-  }
+  status visit_control(node_id n, Changed& changed);
+  template <class Changed>
+  status visit_if(node_id n, Changed& changed);
+  template <class Changed>
+  status visit_loop(node_id n, Changed& changed);
+  template <class Changed>
+  status visit_scan(node_id n, Changed& changed);
+  struct loop_state;
+  /// A body's formal inputs against what its last pass gave. Returns true when the body has to be
+  /// analysed again from wider facts.
+  template <class Changed>
+  bool widen(node_id n, loop_state& state, std::span<const value_id> initial,
+             std::span<const value_id> formal, std::span<const value_id> given, Changed& changed);
+  symbolic_fact carried_result(node_id n, std::size_t output, const loop_state& state,
+                               value_id initial, value_id given, dim trips, bool zero_trips);
+  symbolic_fact stacked_result(node_id n, std::size_t output, const loop_state& state,
+                               value_id given, dim trips, std::size_t axis);
+  template <class Changed>
+  void restart(scope_id s, Changed& changed);
+  bool inside(scope_id s, scope_id outer) const;
+  bool is_open(scope_id s) const;
+  /// The truth of a boolean scalar, where it is proved.
+  tri truth(value_id v) const;
 
   bool all_elements_known(const symbolic_fact& f) const {
     if (!f.has_value) return false;
@@ -555,10 +580,21 @@ class rdp_transfer {
     for (const auto& e : caches_[n.index]) info.boundary = info.boundary || e.symbol.is_known();
   }
 
+  /// What the fixpoint of one loop has come to.
+  struct loop_state {
+    bool open = false;
+    std::uint32_t passes = 0;
+    small_vector<symbolic_fact, 0> start;  // formal facts of the current pass, per carried value
+    vector<vector<dim>> widened;           // per carried value and axis: its symbol, or undefined
+    vector<std::uint8_t> rank_lost;        // per carried value
+  };
+
   const graph_view& view_;
   const registry& ops_;
   const analysis_options& options_;
   analysis& out_;
+  std::vector<loop_state> loops_;         // per scope; only bodies use theirs
+  std::vector<std::uint8_t> impossible_;  // per scope: an arm that cannot run
   symbolic_domain domain_;
   std::vector<symbolic_transfer::fresh_cache> caches_;
   vector<vector<node_id>> owners_;
@@ -577,3 +613,5 @@ inline result<analysis> analyze(const graph_view& view, const registry& ops,
 }
 
 }  // namespace sod2
+
+#include <sod2/rdp/detail/control.hpp>

@@ -48,49 +48,85 @@ inline vector<node_id> nested_order(const graph_view& view) {
   return out;
 }
 
+namespace detail {
+
+// Which nodes are to be visited, by position in the order. What a transfer is handed to report
+// changes with.
+template <class Transfer>
+class solve_queue {
+ public:
+  solve_queue(const graph_view& view, const Transfer& transfer)
+      : view_(view),
+        transfer_(transfer),
+        order_(nested_order(view)),
+        position_(view.node_count(), no_index),
+        dirty_(order_.size(), std::uint8_t{1}),
+        pending_(order_.size()) {
+    for (std::uint32_t i = 0; i < order_.size(); ++i) position_[order_[i].index] = i;
+  }
+
+  /// The fact of v moved. What a node learns of its own inputs may tell it more of its outputs;
+  /// what it wrote itself tells it nothing.
+  void operator()(value_id v) {
+    for (node_id n : view_.consumers(v)) wake(n);
+    if (const std::uint32_t producer = view_.producer(v);
+        producer != no_index && position_[producer] != current_)
+      wake(node_id{producer});
+    if (const vector<node_id>* more = transfer_.also(v); more != nullptr)
+      for (node_id n : *more) wake(n);
+  }
+  /// n is to be visited (again).
+  void wake(node_id n) {
+    const std::uint32_t p = position_[n.index];
+    if (p == no_index || dirty_[p] != 0) return;
+    dirty_[p] = 1;
+    ++pending_;
+  }
+
+  bool empty() const { return pending_ == 0; }
+  std::size_t size() const { return order_.size(); }
+  node_id node(std::uint32_t position) const { return order_[position]; }
+  /// Takes the node at `position` if it is to be visited.
+  bool take(std::uint32_t position) {
+    if (dirty_[position] == 0) return false;
+    dirty_[position] = 0;
+    --pending_;
+    current_ = position;
+    return true;
+  }
+
+ private:
+  const graph_view& view_;
+  const Transfer& transfer_;
+  vector<node_id> order_;
+  vector<std::uint32_t> position_;
+  vector<std::uint8_t> dirty_;
+  std::size_t pending_;
+  std::uint32_t current_ = 0;
+};
+
+}  // namespace detail
+
 /// Runs `transfer.visit(node, changed)` until no fact changes. `changed(value)` marks a value whose
-/// fact moved: its consumers and its producer are visited again. A node is visited at most
-/// `most_visits` times, which bounds the work for transfers that are not monotone.
+/// fact moved: its consumers and its producer are visited again; `changed.wake(node)` marks a node.
+/// A node is visited at most `most_visits` times, which bounds the work for transfers that are not
+/// monotone.
 ///
 /// Transfer: `status visit(node_id, Changed& changed)` and `const vector<node_id>* also(value_id)`:
 /// further nodes that read a value (owners of sub-graphs), or null.
 template <class Transfer>
 result<solve_statistics> solve(const graph_view& view, Transfer& transfer,
                                std::uint32_t most_visits = 64) {
-  const vector<node_id> order = nested_order(view);
-  vector<std::uint32_t> position(view.node_count(), no_index);
-  for (std::uint32_t i = 0; i < order.size(); ++i) position[order[i].index] = i;
-  vector<std::uint8_t> dirty(order.size(), std::uint8_t{1});
-  vector<std::uint16_t> visits(order.size(), std::uint16_t{0});
+  detail::solve_queue<Transfer> queue(view, transfer);
+  vector<std::uint16_t> visits(queue.size(), std::uint16_t{0});
   solve_statistics statistics;
-  std::size_t pending = order.size();
-  std::uint32_t current = 0;
-  const auto wake = [&](node_id n) {
-    const std::uint32_t p = position[n.index];
-    if (p == no_index || dirty[p] != 0) return;
-    dirty[p] = 1;
-    ++pending;
-  };
-  const auto changed = [&](value_id v) {
-    // What a node learns of its own inputs may tell it more of its outputs; what it wrote itself
-    // tells it nothing.
-    for (node_id n : view.consumers(v)) wake(n);
-    if (const std::uint32_t producer = view.producer(v);
-        producer != no_index && position[producer] != current)
-      wake(node_id{producer});
-    if (const vector<node_id>* more = transfer.also(v); more != nullptr)
-      for (node_id n : *more) wake(n);
-  };
-  while (pending > 0) {
+  while (!queue.empty()) {
     ++statistics.sweeps;
-    for (current = 0; current < order.size() && pending > 0; ++current) {
-      if (dirty[current] == 0) continue;
-      dirty[current] = 0;
-      --pending;
-      if (visits[current] >= most_visits) continue;
-      ++visits[current];
+    for (std::uint32_t at = 0; at < queue.size() && !queue.empty(); ++at) {
+      if (!queue.take(at) || visits[at] >= most_visits) continue;
+      ++visits[at];
       ++statistics.visits;
-      SOD2_TRY(transfer.visit(order[current], changed));
+      SOD2_TRY(transfer.visit(queue.node(at), queue));
     }
   }
   return statistics;

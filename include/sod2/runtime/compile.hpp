@@ -844,6 +844,7 @@ class program_compiler {
       builder.add_output(d);
     }
     for (const assertion& a : facts_.assertions()) {
+      if (view_.scope(a.node) != graph_view::root()) continue;  // holds only where its arm runs
       program_check c;
       c.left = builder.add_output_as_is(a.left);
       c.right = builder.add_output_as_is(a.right);

@@ -1,0 +1,387 @@
+// Control flow in RDP: arms meet, loops and scans are brought to a fixpoint by widening single
+// dims. Part of rdp/analysis.hpp.
+#pragma once
+
+#include <sod2/rdp/analysis.hpp>
+
+namespace sod2 {
+
+inline bool rdp_transfer::inside(scope_id s, scope_id outer) const {
+  while (s != outer) {
+    if (s == graph_view::root()) return false;
+    s = view_.scope(node_id{view_.owner(s)});
+  }
+  return true;
+}
+
+inline bool rdp_transfer::is_open(scope_id s) const {
+  while (s != graph_view::root()) {
+    const node_id owner{view_.owner(s)};
+    if (view_.operator_name(owner) != "If" && !loops_[s.index].open) return false;
+    s = view_.scope(owner);
+  }
+  return true;
+}
+
+inline tri rdp_transfer::truth(value_id v) const {
+  if (v == absent) return tri::unknown;
+  const symbolic_fact& f = out_.facts_[v.index];
+  if (!f.has_value || f.elements.size() != 1 || !f.elements[0].is_known()) return tri::unknown;
+  dim_context& c = out_.context_;
+  const dim d = c.resolve(f.elements[0]);
+  return d.is_known() && c.is_constant(d) ? to_tri(c.value(d) != 0) : tri::unknown;
+}
+
+template <class Changed>
+status rdp_transfer::visit_control(node_id n, Changed& changed) {
+  const std::string_view op = view_.operator_name(n);
+  if (op == "If") return visit_if(n, changed);
+  if (view_.scopes(n).size() == 1 && op == "Loop") return visit_loop(n, changed);
+  if (view_.scopes(n).size() == 1 && op == "Scan") return visit_scan(n, changed);
+  return error(errc::unsupported, "analysis of operator '" + std::string(op) + "' with a sub-graph")
+      .at_node(view_.name(n));
+}
+
+template <class Changed>
+status rdp_transfer::visit_if(node_id n, Changed& changed) {
+  const auto scopes = view_.scopes(n);
+  const auto outputs = view_.outputs(n);
+  const tri taken = truth(view_.inputs(n)[0]);
+  const auto arm_name = [&](scope_id s) {
+    const std::string_view full = view_.name(s);
+    return full.substr(full.rfind('/') == std::string_view::npos ? 0 : full.rfind('/') + 1);
+  };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == absent) continue;
+    symbolic_fact merged;
+    bool first = true;
+    for (scope_id s : scopes) {
+      if (i >= view_.outputs(s).size())
+        return error(errc::arity, "an arm gives fewer values than the node has outputs")
+            .at_node(view_.name(n));
+      const bool then = arm_name(s).starts_with("then");
+      // A proved condition leaves one arm; an arm that cannot run gives nothing.
+      if ((taken == tri::yes && !then) || (taken == tri::no && then)) continue;
+      if (impossible_[s.index] != 0) continue;
+      const symbolic_fact& arm = out_.facts_[view_.outputs(s)[i].index];
+      merged = first ? arm : join(n, i, merged, arm);
+      first = false;
+    }
+    if (!first) SOD2_TRY(merge(n, outputs[i], merged, changed));
+  }
+  return {};
+}
+
+template <class Changed>
+void rdp_transfer::restart(scope_id s, Changed& changed) {
+  // What was found from narrower facts is forgotten, requirements included.
+  for (std::uint32_t i = 0; i < view_.node_count(); ++i) {
+    const node_id n{i};
+    if (!inside(view_.scope(n), s)) continue;
+    for (value_id v : view_.outputs(n))
+      if (v != absent) out_.facts_[v.index] = {};
+    changed.wake(n);
+  }
+  for (std::size_t k = 0; k < loops_.size(); ++k)
+    if (k != s.index && k != 0 && inside(scope_id{k}, s)) loops_[k] = {};
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < out_.assertions_.size(); ++k)
+    if (!inside(view_.scope(out_.assertions_[k].node), s)) {
+      if (kept != k) out_.assertions_[kept] = std::move(out_.assertions_[k]);
+      ++kept;
+    }
+  out_.assertions_.resize(kept);
+}
+
+template <class Changed>
+bool rdp_transfer::widen(node_id n, loop_state& state, std::span<const value_id> initial,
+                         std::span<const value_id> formal, std::span<const value_id> given,
+                         Changed& changed) {
+  dim_context& c = out_.context_;
+  const std::size_t count = initial.size();
+  bool again = false;
+  if (!state.open) {
+    state.open = true;
+    state.start.resize(count);
+    state.widened.resize(count);
+    state.rank_lost.assign(count, 0);
+    again = true;
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    symbolic_fact& start = state.start[k];
+    const symbolic_fact& first = out_.facts_[initial[k].index];
+    const symbolic_fact& last = out_.facts_[given[k].index];
+    // What the initial value has come to be known as since.
+    if (start.kind == fact_kind::undefined && first.kind != fact_kind::undefined) {
+      start = first;
+      start.has_value = false;  // values change from trip to trip
+      start.elements.clear();
+      state.widened[k].assign(start.dims.size(), dim::undefined());
+      again = true;
+    }
+    if (!start.rank_known() && first.rank_known() && state.rank_lost[k] == 0) {
+      start.rank = rank_state::known;
+      start.dims = first.dims;
+      state.widened[k].assign(start.dims.size(), dim::undefined());
+      again = true;
+    }
+    if (!start.rank_known() || last.rank == rank_state::undefined || again) continue;
+    if (!last.rank_known() || last.dims.size() != start.dims.size()) {
+      state.rank_lost[k] = 1;
+      start.rank = rank_state::unknown;
+      start.dims.clear();
+      again = true;
+      continue;
+    }
+    for (std::size_t axis = 0; axis < start.dims.size(); ++axis) {
+      if (state.widened[k][axis].is_known()) continue;
+      const dim now = last.dims[axis];
+      if (now.is_undefined() || (now.is_known() && start.dims[axis].is_known() &&
+                                 c.resolve(now) == c.resolve(start.dims[axis])))
+        continue;
+      const dim symbol = c.fresh({0, infinity}, view_.name(n));
+      state.widened[k][axis] = symbol;
+      start.dims[axis] = symbol;
+      again = true;
+    }
+  }
+  if (again) {
+    ++state.passes;
+    restart(view_.scopes(n)[0], changed);
+    for (std::size_t k = 0; k < count; ++k) {
+      out_.facts_[formal[k].index] = state.start[k];
+      changed(formal[k]);
+    }
+    changed.wake(n);
+  }
+  return again;
+}
+
+inline symbolic_fact rdp_transfer::carried_result(node_id n, std::size_t output,
+                                                  const loop_state& state, value_id initial,
+                                                  value_id given, dim trips, bool zero_trips) {
+  dim_context& c = out_.context_;
+  const symbolic_fact& first = out_.facts_[initial.index];
+  const symbolic_fact& last = out_.facts_[given.index];
+  symbolic_fact out;
+  out.kind = first.kind == fact_kind::undefined ? last.kind : first.kind;
+  out.type = first.type == dtype::undefined ? last.type : first.type;
+  if (last.rank == rank_state::undefined) return {};
+  if (!first.rank_known() || !last.rank_known() || first.dims.size() != last.dims.size()) {
+    out.rank = rank_state::unknown;
+    return out;
+  }
+  out.rank = rank_state::known;
+  for (std::size_t axis = 0; axis < last.dims.size(); ++axis) {
+    const dim a = first.dims[axis], b = last.dims[axis];
+    const std::size_t k = output;
+    const dim symbol = k < state.widened.size() && axis < state.widened[k].size()
+                           ? state.widened[k][axis]
+                           : dim::undefined();
+    if (!symbol.is_known()) {
+      out.dims.push_back(zero_trips ? join_dim(n, output, axis, a, b) : b);
+      continue;
+    }
+    // d + c per trip comes to d0 + c * trips.
+    const dim step = b.is_known() ? c.sub(b, symbol) : dim::unknown();
+    if (step.is_known() && c.is_constant(step) && a.is_known() && trips.is_known()) {
+      out.dims.push_back(c.add(a, c.mul(trips, step)));
+      continue;
+    }
+    dim phi{};
+    for (const auto& e : caches_[n.index])
+      if (e.output == output && e.axis == axis) phi = e.symbol;
+    if (!phi.is_known()) {
+      phi = c.fresh({0, infinity}, view_.name(n));
+      caches_[n.index].push_back(
+          {static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(axis), phi});
+    }
+    out.dims.push_back(phi);
+  }
+  return out;
+}
+
+inline symbolic_fact rdp_transfer::stacked_result(node_id n, std::size_t output,
+                                                  const loop_state& state, value_id given,
+                                                  dim trips, std::size_t axis) {
+  dim_context& c = out_.context_;
+  const symbolic_fact& last = out_.facts_[given.index];
+  symbolic_fact out;
+  if (last.rank == rank_state::undefined) return out;
+  out.kind = fact_kind::tensor;
+  out.type = last.type;
+  if (!last.rank_known()) {
+    out.rank = rank_state::unknown;
+    return out;
+  }
+  out.rank = rank_state::known;
+  for (std::size_t k = 0; k < last.dims.size(); ++k) {
+    dim d = last.dims[k];
+    // A size that changes from trip to trip is no size of the stack.
+    bool local = false;
+    if (d.is_known())
+      c.for_each_symbol(d, [&](std::uint32_t s) {
+        for (const auto& axes : state.widened)
+          for (dim w : axes) local = local || (w.is_known() && c.symbol_index(w) == s);
+      });
+    if (local) {
+      d = dim::undefined();
+      for (const auto& e : caches_[n.index])
+        if (e.output == output && e.axis == k) d = e.symbol;
+      if (!d.is_known()) {
+        d = c.fresh({0, infinity}, view_.name(n));
+        caches_[n.index].push_back(
+            {static_cast<std::uint32_t>(output), static_cast<std::uint32_t>(k), d});
+      }
+    }
+    out.dims.push_back(d);
+  }
+  out.dims.insert(axis <= out.dims.size() ? axis : out.dims.size(), trips);
+  return out;
+}
+
+template <class Changed>
+status rdp_transfer::visit_loop(node_id n, Changed& changed) {
+  const scope_id body = view_.scopes(n)[0];
+  const auto inputs = view_.inputs(n), outputs = view_.outputs(n);
+  const auto formal = view_.inputs(body), given = view_.outputs(body);
+  if (inputs.size() < 2 || formal.size() != inputs.size() || given.size() + 1 < formal.size() ||
+      outputs.size() + 1 > given.size())
+    return error(errc::arity, "the body's inputs and outputs do not fit those of the loop")
+        .at_node(view_.name(n));
+  const std::size_t carried = inputs.size() - 2;
+  dim_context& c = out_.context_;
+  loop_state& state = loops_[body.index];
+  if (!state.open) {
+    const dtype types[2] = {dtype::i64, dtype::boolean};
+    for (int k = 0; k < 2; ++k) {
+      if (formal[static_cast<std::size_t>(k)] == absent) continue;
+      symbolic_fact& f = out_.facts_[formal[static_cast<std::size_t>(k)].index];
+      f.kind = fact_kind::tensor;
+      f.type = types[k];
+      f.rank = rank_state::known;
+      f.dims.clear();
+    }
+  }
+  if (widen(n, state, inputs.subspan(2), formal.subspan(2), given.subspan(1, carried), changed))
+    return {};
+  // Trips: M, when neither the condition nor the body ends the loop earlier.
+  constexpr std::uint32_t trip_key = 0xffff;
+  const tri enters = inputs[1] == absent ? tri::yes : truth(inputs[1]);
+  const tri goes_on = truth(given[0]);
+  dim limit = dim::unknown();
+  if (inputs[0] != absent) {
+    const symbolic_fact& m = out_.facts_[inputs[0].index];
+    if (m.has_value && m.elements.size() == 1 && m.elements[0].is_known())
+      limit = c.max(c.zero(), m.elements[0]);
+  }
+  dim trips{};
+  if (enters == tri::no) {
+    trips = c.zero();
+  } else if (enters == tri::yes && goes_on == tri::yes && limit.is_known()) {
+    trips = limit;
+  } else {
+    for (const auto& e : caches_[n.index])
+      if (e.output == trip_key) trips = e.symbol;
+    if (!trips.is_known()) {
+      trips = c.fresh({0, limit.is_known() ? c.bounds(limit).hi : infinity}, view_.name(n));
+      caches_[n.index].push_back({trip_key, 0, trips});
+    }
+  }
+  const bool zero_trips = c.decide_le(c.one(), trips) != tri::yes;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (outputs[k] == absent) continue;
+    const symbolic_fact f =
+        k < carried ? carried_result(n, k, state, inputs[k + 2], given[k + 1], trips, zero_trips)
+                    : stacked_result(n, k, state, given[k + 1], trips, 0);
+    SOD2_TRY(merge(n, outputs[k], f, changed));
+  }
+  return {};
+}
+
+template <class Changed>
+status rdp_transfer::visit_scan(node_id n, Changed& changed) {
+  const scope_id body = view_.scopes(n)[0];
+  const auto outputs = view_.outputs(n);
+  auto inputs = view_.inputs(n);
+  const auto formal = view_.inputs(body), given = view_.outputs(body);
+  const attribute_source& attributes = view_.attributes(n);
+  // Version 8 batches along axis 0 and may pass sequence lengths first.
+  const bool batched = out_.nodes_[n.index].op.version < 9;
+  if (batched && !inputs.empty()) inputs = inputs.subspan(1);
+  const std::int64_t scanned = attributes.integer("num_scan_inputs", 0);
+  if (scanned < 1 || static_cast<std::size_t>(scanned) > inputs.size() ||
+      formal.size() != inputs.size() ||
+      given.size() < inputs.size() - static_cast<std::size_t>(scanned) ||
+      outputs.size() > given.size())
+    return error(errc::arity, "the body's inputs and outputs do not fit those of the scan")
+        .at_node(view_.name(n));
+  const std::size_t states = inputs.size() - static_cast<std::size_t>(scanned);
+  if (batched && states > 0)
+    return error(errc::unsupported, "analysis of Scan-8 with state variables")
+        .at_node(view_.name(n));
+  dim_context& c = out_.context_;
+  loop_state& state = loops_[body.index];
+  const auto axis_of = [&](std::string_view list, std::size_t k, std::size_t rank) {
+    if (batched) return std::size_t{1};
+    const auto axes = attributes.integers(list);
+    std::int64_t axis = k < axes.size() ? axes[k] : 0;
+    if (axis < 0) axis += static_cast<std::int64_t>(rank);
+    return static_cast<std::size_t>(axis < 0 ? 0 : axis);
+  };
+  // Slices: the scanned axis goes (and the batch of version 8).
+  dim trips{};
+  bool ready = true;
+  for (std::size_t k = states; k < inputs.size(); ++k) {
+    const symbolic_fact& whole = out_.facts_[inputs[k].index];
+    symbolic_fact slice = whole;
+    slice.has_value = false;
+    slice.elements.clear();
+    if (whole.rank_known()) {
+      const std::size_t axis = axis_of("scan_input_axes", k - states, whole.dims.size());
+      if (axis >= whole.dims.size())
+        return error(errc::axis_range)
+            .at_node(view_.name(n))
+            .at_tensor(view_.name(inputs[k]), static_cast<int>(axis));
+      const dim length = whole.dims[axis];
+      if (trips.is_known() && length.is_known()) {
+        symbolic_transfer::requirement same{trips, length, errc::dim_mismatch, false};
+        SOD2_TRY(record(n, {&same, 1}));
+      }
+      if (!trips.is_known()) trips = length;
+      slice.dims.erase(axis);
+      if (batched) slice.dims.erase(0);
+    } else {
+      ready = false;
+    }
+    symbolic_fact& have = out_.facts_[formal[k].index];
+    if (have.kind == fact_kind::undefined || (!have.rank_known() && slice.rank_known())) {
+      have = slice;
+      changed(formal[k]);
+      state.open = false;  // the body starts (again) from these
+    }
+  }
+  if (!ready) return {};
+  if (widen(n, state, inputs.first(states), formal.first(states), given.first(states), changed))
+    return {};
+  if (!trips.is_known()) trips = dim::unknown();
+  const bool zero_trips = c.decide_le(c.one(), trips) != tri::yes;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (outputs[k] == absent) continue;
+    symbolic_fact f;
+    if (k < states) {
+      f = carried_result(n, k, state, inputs[k], given[k], trips, zero_trips);
+    } else {
+      const symbolic_fact& last = out_.facts_[given[k].index];
+      const std::size_t rank = last.dims.size() + 1;
+      f = stacked_result(n, k, state, given[k], trips,
+                         batched ? 0 : axis_of("scan_output_axes", k - states, rank));
+      if (batched && f.rank_known() && !out_.facts_[inputs[states].index].dims.empty())
+        f.dims.insert(0, out_.facts_[inputs[states].index].dims[0]);
+    }
+    SOD2_TRY(merge(n, outputs[k], f, changed));
+  }
+  return {};
+}
+
+}  // namespace sod2
