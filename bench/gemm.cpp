@@ -16,8 +16,8 @@ struct product_shape {
   std::int64_t m, n, k;
 };
 constexpr product_shape shapes[] = {
-    {384, 768, 768},  {384, 3072, 768}, {384, 768, 3072}, {77, 768, 768},   {32, 768, 3072},
-    {1, 768, 768},    {8, 768, 768},    {12544, 64, 147}, {3136, 64, 576},  {784, 128, 1152},
+    {384, 768, 768},  {384, 3072, 768}, {384, 768, 3072},   {77, 768, 768},  {32, 768, 3072},
+    {1, 768, 768},    {8, 768, 768},    {12544, 64, 147},   {3136, 64, 576}, {784, 128, 1152},
     {196, 256, 2304}, {49, 512, 4608},  {1024, 1024, 1024}, {20, 6625, 120}, {128, 30522, 768},
     {3, 3, 3},        {17, 31, 13},
 };
@@ -41,7 +41,8 @@ void matmul(benchmark::State& state, product_shape p, bool packed) {
   sod2::operand_info in[2], out[1];
   in[0].type = in[1].type = out[0].type = sod2::dtype::f32;
   if (packed)
-    in[1].constant = {reinterpret_cast<const std::byte*>(b.data()), b.size() * 4, bd, sod2::dtype::f32};
+    in[1].constant = {reinterpret_cast<const std::byte*>(b.data()), b.size() * 4, bd,
+                      sod2::dtype::f32};
   sod2::prepare_args prepare;
   prepare.since_version = 13;
   prepare.inputs = in;
@@ -53,10 +54,10 @@ void matmul(benchmark::State& state, product_shape p, bool packed) {
   const auto bytes = static_cast<std::size_t>(
       context.value(row->workspace_bytes(context, kernel->data, prepare.inputs, prepare.outputs)));
   const std::unique_ptr<std::byte, void (*)(std::byte*)> workspace(
-      static_cast<std::byte*>(std::aligned_alloc(64, bytes + 64)), [](std::byte* q) { std::free(q); });
-  const sod2::tensor_view inputs[] = {
-      {const_cast<float*>(a.data()), ad, 2, sod2::dtype::f32},
-      {const_cast<float*>(b.data()), bd, 2, sod2::dtype::f32}};
+      static_cast<std::byte*>(std::aligned_alloc(64, bytes + 64)),
+      [](std::byte* q) { std::free(q); });
+  const sod2::tensor_view inputs[] = {{const_cast<float*>(a.data()), ad, 2, sod2::dtype::f32},
+                                      {const_cast<float*>(b.data()), bd, 2, sod2::dtype::f32}};
   const sod2::tensor_view outputs[] = {{c.data(), cd, 2, sod2::dtype::f32}};
   sod2::kernel_args args;
   args.state = kernel->data;
@@ -67,7 +68,8 @@ void matmul(benchmark::State& state, product_shape p, bool packed) {
     if (row->run(args) != sod2::errc::ok) return state.SkipWithError("run failed");
     benchmark::ClobberMemory();
   }
-  const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double flops =
+      2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   state.counters["GFLOP/s"] = benchmark::Counter(
       flops * static_cast<double>(state.iterations()) * 1e-9, benchmark::Counter::kIsRate);
 }

@@ -41,7 +41,7 @@ void parallel_parts(const thread_pool_ref& pool, std::int64_t count, std::int64_
       [](void* arg, std::int64_t begin, std::int64_t end) {
         const call& k = *static_cast<const call*>(arg);
         for (std::int64_t p = begin; p < end; ++p)
-          (*k.f)(p, k.count * p / k.parts, k.count * (p + 1) / k.parts);
+          (*k.f)(p, k.count* p / k.parts, k.count * (p + 1) / k.parts);
       },
       &c);
 }

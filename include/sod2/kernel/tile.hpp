@@ -68,12 +68,12 @@ enum class tile_op : std::uint8_t {
   acosh,
   atanh,
   relu,
-  leaky_relu,        // imm[0] alpha
-  elu,               // imm[0] alpha
-  celu,              // imm[0] alpha
-  selu,              // imm[0] alpha, imm[1] gamma
+  leaky_relu,  // imm[0] alpha
+  elu,         // imm[0] alpha
+  celu,        // imm[0] alpha
+  selu,        // imm[0] alpha, imm[1] gamma
   sigmoid,
-  hard_sigmoid,      // imm[0] alpha, imm[1] beta
+  hard_sigmoid,  // imm[0] alpha, imm[1] beta
   hard_swish,
   softplus,
   softsign,
@@ -119,11 +119,11 @@ struct tile_program {
   vector<std::uint16_t> outputs;  // registers, one per output; all outputs share one index space
   vector<dtype> registers;        // element type of every register
   // Settled by `tile_builder::finish`:
-  vector<std::int32_t> slots;     // place of every register in the scratch, in units of
-                                  // 8 * `tile` bytes; -1: not materialised
-  vector<std::uint8_t> direct;    // per output: may be written to memory at once
+  vector<std::int32_t> slots;   // place of every register in the scratch, in units of
+                                // 8 * `tile` bytes; -1: not materialised
+  vector<std::uint8_t> direct;  // per output: may be written to memory at once
   std::int32_t slot_count = 0;
-  std::int32_t tile = 1024;       // elements per tile
+  std::int32_t tile = 1024;  // elements per tile
 };
 
 /// Most operands, outputs, registers that are live at once, instructions, and axes.

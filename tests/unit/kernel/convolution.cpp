@@ -12,7 +12,8 @@ struct geometry {
 tensor reference_conv(const tensor& x, const tensor& w, const tensor& bias, const shape& out,
                       const geometry& g, i64 group, const shape& begin) {
   tensor y(x.type(), out);
-  const i64 channels = x.dims()[1], features = w.dims()[0], cg = channels / group, fg = features / group;
+  const i64 channels = x.dims()[1], features = w.dims()[0], cg = channels / group,
+            fg = features / group;
   for_each_index(out, [&](const shape& o, i64 index) {
     double sum = bias.present() ? bias.value(o[1]) : 0;
     for_each_index(g.kernel, [&](const shape& k, i64 tap) {
@@ -58,7 +59,10 @@ bool output_dims(const geometry& g, shape& out) {
 }
 
 void set_geometry(attributes& a, const geometry& g) {
-  a.set("kernel_shape", g.kernel).set("strides", g.stride).set("dilations", g.dilation).set("pads", g.pads);
+  a.set("kernel_shape", g.kernel)
+      .set("strides", g.stride)
+      .set("dilations", g.dilation)
+      .set("pads", g.pads);
 }
 
 }  // namespace
@@ -134,8 +138,10 @@ TEST_CASE("Conv: depth beyond one block, wide rows, depthwise of every stride") 
         c.threads = threads;
         REQUIRE(c.run() == sod2::errc::ok);
         check_close(c.outputs[0], expected, 1e-4, 2e-4);
-        if (threads == 1) first = c.outputs[0];
-        else check_equal(c.outputs[0], first);
+        if (threads == 1)
+          first = c.outputs[0];
+        else
+          check_equal(c.outputs[0], first);
       }
     }
   }
@@ -206,7 +212,8 @@ TEST_CASE("Conv: double, empty batch, epilogue over channels") {
   }
   // y = relu(conv * scale + shift) with per-channel operands aligned to axis 1.
   sod2::tile_builder b;
-  const auto block = b.input(dtype::f32), scale = b.input(dtype::f32, 1), shift = b.input(dtype::f32, 1);
+  const auto block = b.input(dtype::f32), scale = b.input(dtype::f32, 1),
+             shift = b.input(dtype::f32, 1);
   auto r = b.emit(sod2::tile_op::mul, dtype::f32, block, scale);
   r = b.emit(sod2::tile_op::add, dtype::f32, r, shift);
   b.output(b.emit(sod2::tile_op::relu, dtype::f32, r));
@@ -215,7 +222,8 @@ TEST_CASE("Conv: double, empty batch, epilogue over channels") {
   for (i64 group : {1, 4}) {
     shape o = out;
     o[1] = group == 1 ? 5 : 4;
-    const tensor x = rng.fill(dtype::f32, {2, 4, 6, 7}), w = rng.fill(dtype::f32, {o[1], 4 / group, 3, 3});
+    const tensor x = rng.fill(dtype::f32, {2, 4, 6, 7}),
+                 w = rng.fill(dtype::f32, {o[1], 4 / group, 3, 3});
     const tensor s = rng.fill(dtype::f32, {o[1]}), t = rng.fill(dtype::f32, {o[1]});
     const sod2::tensor_view operands[] = {s.view(), t.view()};
     const sod2::epilogue_call epilogue{&*program, operands};
@@ -247,15 +255,18 @@ TEST_CASE("ConvTranspose agrees with scattering") {
     const int rank = 1 + round % 3;
     geometry g = random_geometry(rng, rank, rank == 3 ? 7 : 20);
     const i64 group = rng.integer(1, 2), batch = rng.integer(1, 2);
-    const i64 channels = group * (round % 10 == 9 ? 550 : rng.integer(1, 9)), mg = rng.integer(1, 5);
+    const i64 channels = group * (round % 10 == 9 ? 550 : rng.integer(1, 9)),
+              mg = rng.integer(1, 5);
     shape out{batch, group * mg}, padding, begin;
-    const int mode = static_cast<int>(rng.integer(0, 3));  // pads, output_shape, SAME_UPPER, SAME_LOWER
+    const int mode =
+        static_cast<int>(rng.integer(0, 3));  // pads, output_shape, SAME_UPPER, SAME_LOWER
     bool valid = true;
     shape spatial;
     for (int d = 0; d < rank; ++d) {
       const std::size_t i = static_cast<std::size_t>(d);
       padding.push_back(g.stride[i] > 1 ? rng.integer(0, 1) : 0);
-      const i64 full = g.stride[i] * (g.in[i] - 1) + padding[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
+      const i64 full =
+          g.stride[i] * (g.in[i] - 1) + padding[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
       i64 o = full - g.pads[i] - g.pads[i + static_cast<std::size_t>(rank)];
       begin.push_back(g.pads[i]);
       if (mode != 0) {
@@ -272,11 +283,13 @@ TEST_CASE("ConvTranspose agrees with scattering") {
     xs.insert(xs.end(), g.in.begin(), g.in.end());
     ws.insert(ws.end(), g.kernel.begin(), g.kernel.end());
     const dtype type = round % 13 == 12 ? dtype::f64 : dtype::f32;
-    const tensor x = rng.fill(type, xs), w = rng.fill(type, ws), bias = rng.fill(type, {group * mg});
+    const tensor x = rng.fill(type, xs), w = rng.fill(type, ws),
+                 bias = rng.fill(type, {group * mg});
     std::vector<double> sums(idx(count_of(out)));
     const i64 out_plane = count_of(spatial), in_plane = count_of(g.in), taps = count_of(g.kernel);
     for (i64 p = 0; p < batch * group * mg; ++p)
-      for (i64 i = 0; i < out_plane; ++i) sums[idx(p * out_plane + i)] = bias.value(p % (group * mg));
+      for (i64 i = 0; i < out_plane; ++i)
+        sums[idx(p * out_plane + i)] = bias.value(p % (group * mg));
     for (i64 n = 0; n < batch; ++n)
       for (i64 ch = 0; ch < channels; ++ch)
         for (i64 f = 0; f < mg; ++f) {
@@ -290,7 +303,8 @@ TEST_CASE("ConvTranspose agrees with scattering") {
                 to = to * spatial[d] + v;
               }
               sums[idx((n * group * mg + feature) * out_plane + to)] +=
-                  x.value((n * channels + ch) * in_plane + from) * w.value((ch * mg + f) * taps + tap);
+                  x.value((n * channels + ch) * in_plane + from) *
+                  w.value((ch * mg + f) * taps + tap);
             });
           });
         }

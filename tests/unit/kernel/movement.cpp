@@ -12,8 +12,12 @@ const dtype sizes[] = {dtype::f32, dtype::i64, dtype::u8, dtype::f16, dtype::boo
 tensor counting(dtype type, const shape& dims) {
   tensor t(type, dims);
   for (i64 i = 0; i < t.count(); ++i) {
-    if (type == dtype::f16) t.at<std::uint16_t>(i) = static_cast<std::uint16_t>(i);
-    else t.set(i, static_cast<double>(type == dtype::boolean ? i % 3 == 0 : type == dtype::u8 ? i % 251 : i));
+    if (type == dtype::f16)
+      t.at<std::uint16_t>(i) = static_cast<std::uint16_t>(i);
+    else
+      t.set(i, static_cast<double>(type == dtype::boolean ? i % 3 == 0
+                                   : type == dtype::u8    ? i % 251
+                                                          : i));
   }
   return t;
 }
@@ -169,7 +173,8 @@ TEST_CASE("Slice: attributes and inputs, negative steps, clamped bounds") {
       c.attrs.set("starts", starts).set("ends", ends).set("axes", axes);
       c.inputs = {x};
     } else {
-      c.inputs = {x, tensor::ints(starts), tensor::ints(ends), tensor::ints(axes), tensor::ints(steps)};
+      c.inputs = {x, tensor::ints(starts), tensor::ints(ends), tensor::ints(axes),
+                  tensor::ints(steps)};
     }
     c.outputs = {tensor(x.type(), out)};
     REQUIRE(c.run() == sod2::errc::ok);
@@ -185,10 +190,13 @@ TEST_CASE("Expand and Tile") {
     shape own = out;
     for (i64& d : own)
       if (rng.integer(0, 1) == 0) d = 1;
-    own.erase(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(rng.integer(0, static_cast<i64>(own.size()) - 1)));
+    own.erase(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(
+                                             rng.integer(0, static_cast<i64>(own.size()) - 1)));
     const tensor x = counting(sizes[round % 5], own);
     tensor expected(x.type(), out);
-    for_each_index(out, [&](const shape& at, i64 i) { copy_element(expected, i, x, broadcast_offset(own, at)); });
+    for_each_index(out, [&](const shape& at, i64 i) {
+      copy_element(expected, i, x, broadcast_offset(own, at));
+    });
     call c;
     c.name = "Expand";
     c.inputs = {x, tensor::ints(out)};
@@ -256,13 +264,15 @@ TEST_CASE("Gather, GatherElements, GatherND and their range checks") {
     const i64 n = dims[a];
     shape index_dims;
     for (i64 r = rng.integer(0, 2); r > 0; --r) index_dims.push_back(rng.integer(0, 4));
-    const tensor index = rng.fill(round % 2 == 0 ? dtype::i64 : dtype::i32, index_dims, static_cast<double>(-n), static_cast<double>(n - 1));
+    const tensor index = rng.fill(round % 2 == 0 ? dtype::i64 : dtype::i32, index_dims,
+                                  static_cast<double>(-n), static_cast<double>(n - 1));
     shape out(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(a));
     out.insert(out.end(), index_dims.begin(), index_dims.end());
     out.insert(out.end(), dims.begin() + static_cast<std::ptrdiff_t>(a) + 1, dims.end());
     tensor expected(x.type(), out);
     for_each_index(out, [&](const shape& at, i64 i) {
-      const std::ptrdiff_t r = static_cast<std::ptrdiff_t>(index_dims.size()), p = static_cast<std::ptrdiff_t>(a);
+      const std::ptrdiff_t r = static_cast<std::ptrdiff_t>(index_dims.size()),
+                           p = static_cast<std::ptrdiff_t>(a);
       const shape in_index(at.begin() + p, at.begin() + p + r);
       i64 k = static_cast<i64>(index.value(offset_of(index_dims, in_index)));
       if (k < 0) k += n;
@@ -284,7 +294,8 @@ TEST_CASE("Gather, GatherElements, GatherND and their range checks") {
     element_dims[a] = rng.integer(1, 7);
     for (std::size_t d = 0; d < 3; ++d)
       if (d != a) element_dims[d] = rng.integer(1, dims[d]);
-    const tensor which = rng.fill(dtype::i64, element_dims, static_cast<double>(-n), static_cast<double>(n - 1));
+    const tensor which =
+        rng.fill(dtype::i64, element_dims, static_cast<double>(-n), static_cast<double>(n - 1));
     tensor picked(x.type(), element_dims);
     for_each_index(element_dims, [&](const shape& at, i64 i) {
       shape from = at;
@@ -309,7 +320,8 @@ TEST_CASE("Gather, GatherElements, GatherND and their range checks") {
   }
   for (i64 batch : {0, 1}) {
     const tensor x = counting(dtype::f32, {2, 3, 4});
-    const tensor index = batch == 0 ? tensor::of<i64>({2, 2}, {0, 1, 1, -1}) : tensor::of<i64>({2, 1}, {1, 0});
+    const tensor index =
+        batch == 0 ? tensor::of<i64>({2, 2}, {0, 1, 1, -1}) : tensor::of<i64>({2, 1}, {1, 0});
     const shape out = {2, 4};
     tensor expected(dtype::f32, out);
     for (i64 r = 0; r < 2; ++r)
@@ -334,7 +346,11 @@ TEST_CASE("ScatterElements and ScatterND with every reduction") {
     const std::string mode = modes[round % 5];
     const dtype type = round % 2 == 0 ? dtype::f32 : dtype::i64;
     const auto combine = [&](double a, double b) {
-      return mode == "none" ? b : mode == "add" ? a + b : mode == "mul" ? a * b : mode == "max" ? std::max(a, b) : std::min(a, b);
+      return mode == "none"  ? b
+             : mode == "add" ? a + b
+             : mode == "mul" ? a * b
+             : mode == "max" ? std::max(a, b)
+                             : std::min(a, b);
     };
     const shape dims{4, 5, 3};
     const tensor x = rng.fill(type, dims, -5, 5);
@@ -342,7 +358,8 @@ TEST_CASE("ScatterElements and ScatterND with every reduction") {
     const std::size_t a = idx(axis < 0 ? axis + 3 : axis);
     shape own = dims;
     own[a] = 2;
-    tensor index = rng.fill(dtype::i64, own, static_cast<double>(-dims[a]), static_cast<double>(dims[a] - 1));
+    tensor index =
+        rng.fill(dtype::i64, own, static_cast<double>(-dims[a]), static_cast<double>(dims[a] - 1));
     const tensor updates = rng.fill(type, own, -5, 5);
     tensor expected = x.clone();
     for_each_index(own, [&](const shape& at, i64 i) {
@@ -418,8 +435,10 @@ TEST_CASE("Pad in every mode, also negative") {
         }
         p[d] = v;
       }
-      if (inside) copy_element(expected, i, x, offset_of(dims, p));
-      else copy_element(expected, i, value, 0);
+      if (inside)
+        copy_element(expected, i, x, offset_of(dims, p));
+      else
+        copy_element(expected, i, value, 0);
     });
     const int form = round % 3;  // attribute, inputs, inputs with axes in reverse
     call c;

@@ -24,7 +24,8 @@ bool random_pool(random_source& rng, int rank, bool dilate, pool_case& p) {
     const i64 room = in + b + e - ((k - 1) * dil + 1);
     if (room < 0) return false;
     i64 out = room / s + 1;
-    if (p.ceil_mode && room % s != 0 && out * s < in + b) ++out;  // starts inside input or left padding
+    if (p.ceil_mode && room % s != 0 && out * s < in + b)
+      ++out;  // starts inside input or left padding
     p.in.push_back(in);
     p.kernel.push_back(k);
     p.stride.push_back(s);
@@ -135,7 +136,9 @@ TEST_CASE("AveragePool and LpPool") {
         sum += lp ? std::pow(std::fabs(v), static_cast<double>(norm)) : v;
         n += include ? (padded ? 1 : 0) : (inside ? 1 : 0);
       });
-      expected.set(i, lp ? std::pow(sum, 1.0 / static_cast<double>(norm)) : n > 0 ? sum / static_cast<double>(n) : 0);
+      expected.set(i, lp      ? std::pow(sum, 1.0 / static_cast<double>(norm))
+                      : n > 0 ? sum / static_cast<double>(n)
+                              : 0);
     });
     for (const auto* table : targets()) {
       call c;
@@ -163,7 +166,8 @@ TEST_CASE("pools: auto_pad, wide rows, empty batch") {
       p.stride = {2, 2};
       p.dilation = {1, 1};
       for (std::size_t d = 0; d < 2; ++d) {
-        const i64 o = (p.in[d] + 1) / 2, total = std::max<i64>(0, (o - 1) * 2 + p.kernel[d] - p.in[d]);
+        const i64 o = (p.in[d] + 1) / 2,
+                  total = std::max<i64>(0, (o - 1) * 2 + p.kernel[d] - p.in[d]);
         p.out.push_back(o);
         p.begin.push_back(std::string(mode) == "SAME_UPPER" ? total / 2 : total - total / 2);
         p.end.push_back(total - p.begin.back());
@@ -196,7 +200,8 @@ TEST_CASE("pools: auto_pad, wide rows, empty batch") {
 
 TEST_CASE("global pools") {
   random_source rng;
-  for (const shape& dims : {shape{2, 3, 5}, shape{1, 4, 17, 33}, shape{2, 2, 3, 4, 5}, shape{3, 1, 1, 1}})
+  for (const shape& dims :
+       {shape{2, 3, 5}, shape{1, 4, 17, 33}, shape{2, 2, 3, 4, 5}, shape{3, 1, 1, 1}})
     for (dtype type : {dtype::f32, dtype::f64})
       for (const char* name : {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}) {
         const tensor x = rng.fill(type, dims);
@@ -214,7 +219,9 @@ TEST_CASE("global pools") {
             top = std::max(top, v);
           }
           const std::string k = name;
-          expected.set(p, k == "GlobalMaxPool" ? top : k == "GlobalLpPool" ? std::sqrt(square) : sum / static_cast<double>(n));
+          expected.set(p, k == "GlobalMaxPool"  ? top
+                          : k == "GlobalLpPool" ? std::sqrt(square)
+                                                : sum / static_cast<double>(n));
         }
         for (const auto* table : targets()) {
           call c;

@@ -24,11 +24,13 @@ tensor reference_matmul(const tensor& a, const tensor& b, const shape& out) {
   return y;
 }
 
-void check_matmul(random_source& rng, dtype type, const shape& a, const shape& b, const shape& out) {
+void check_matmul(random_source& rng, dtype type, const shape& a, const shape& b,
+                  const shape& out) {
   const double hi = type == dtype::u32 || type == dtype::u64 ? 5 : 1;
   const double lo = type == dtype::u32 || type == dtype::u64 ? 0 : -hi;
   const double scale = type == dtype::i32 || type == dtype::i64 ? 9 : 1;
-  const tensor ta = rng.fill(type, a, lo * scale, hi * scale), tb = rng.fill(type, b, lo * scale, hi * scale);
+  const tensor ta = rng.fill(type, a, lo * scale, hi * scale),
+               tb = rng.fill(type, b, lo * scale, hi * scale);
   const tensor expected = reference_matmul(ta, tb, out);
   for (const auto* table : targets())
     for (int threads : {1, 3})
@@ -91,7 +93,8 @@ TEST_CASE("Gemm: transposed operands, alpha, beta, every form of C") {
   for (int round = 0; round < 60; ++round) {
     const i64 m = rng.extent(), n = rng.extent(), k = round % 9 == 0 ? 0 : rng.extent();
     const bool ta = rng.integer(0, 1) != 0, tb = rng.integer(0, 1) != 0;
-    const double alpha = rng.integer(0, 1) != 0 ? 1.0 : 0.5, beta = rng.integer(0, 1) != 0 ? 1.0 : -2.0;
+    const double alpha = rng.integer(0, 1) != 0 ? 1.0 : 0.5,
+                 beta = rng.integer(0, 1) != 0 ? 1.0 : -2.0;
     const shape forms[] = {{}, {1}, {n}, {1, n}, {m, 1}, {m, n}, {1, 1}};
     const int form = static_cast<int>(rng.integer(-1, 6));
     const tensor a = rng.fill(dtype::f32, ta ? shape{k, m} : shape{m, k});
@@ -113,7 +116,10 @@ TEST_CASE("Gemm: transposed operands, alpha, beta, every form of C") {
         call g;
         g.table = table;
         g.name = "Gemm";
-        g.attrs.set("transA", ta ? 1 : 0).set("transB", tb ? 1 : 0).set("alpha", alpha).set("beta", beta);
+        g.attrs.set("transA", ta ? 1 : 0)
+            .set("transB", tb ? 1 : 0)
+            .set("alpha", alpha)
+            .set("beta", beta);
         g.inputs = {a, b};
         if (form >= 0) g.inputs.push_back(c);
         g.constant = {false, constant};
@@ -138,8 +144,10 @@ TEST_CASE("a product is bit-identical for any thread count") {
       c.outputs = {tensor(dtype::f32, {130, 333})};
       c.threads = threads;
       REQUIRE(c.run() == sod2::errc::ok);
-      if (threads == 1) first = c.outputs[0];
-      else check_equal(c.outputs[0], first);
+      if (threads == 1)
+        first = c.outputs[0];
+      else
+        check_equal(c.outputs[0], first);
     }
   }
 }

@@ -30,16 +30,17 @@ double reduce_reference(const std::string& name, const std::vector<double>& v) {
   return square;
 }
 
-const char* const reductions[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
-                                  "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
-                                  "ReduceSumSquare"};
+const char* const reductions[] = {"ReduceSum",       "ReduceMean",     "ReduceMax", "ReduceMin",
+                                  "ReduceProd",      "ReduceL1",       "ReduceL2",  "ReduceLogSum",
+                                  "ReduceLogSumExp", "ReduceSumSquare"};
 
 }  // namespace
 
 TEST_CASE("reductions over every subset of axes") {
   random_source rng;
-  for (const shape& dims : {shape{5}, shape{3, 70}, shape{70, 3}, shape{4, 5, 6}, shape{2, 3, 4, 37},
-                            shape{2, 1, 3, 1, 4}, shape{3, 1100}, shape{}, shape{1, 1}})
+  for (const shape& dims :
+       {shape{5}, shape{3, 70}, shape{70, 3}, shape{4, 5, 6}, shape{2, 3, 4, 37},
+        shape{2, 1, 3, 1, 4}, shape{3, 1100}, shape{}, shape{1, 1}})
     for (unsigned mask = 0; mask < 1U << dims.size(); ++mask)
       for (const char* name : reductions) {
         const bool log_sum = std::string(name) == "ReduceLogSum";
@@ -47,7 +48,8 @@ TEST_CASE("reductions over every subset of axes") {
         shape axes, keep, drop;
         for (std::size_t d = 0; d < dims.size(); ++d) {
           const bool reduced = mask == 0 || (mask >> d & 1U) != 0;
-          if ((mask >> d & 1U) != 0) axes.push_back(static_cast<i64>(d) - (d % 2 == 1 ? static_cast<i64>(dims.size()) : 0));
+          if ((mask >> d & 1U) != 0)
+            axes.push_back(static_cast<i64>(d) - (d % 2 == 1 ? static_cast<i64>(dims.size()) : 0));
           keep.push_back(reduced ? 1 : dims[d]);
           if (!reduced) drop.push_back(dims[d]);
         }
@@ -67,8 +69,10 @@ TEST_CASE("reductions over every subset of axes") {
             c.version = from_input ? 18 : 11;
             c.attrs.set("keepdims", keepdims ? 1 : 0);
             c.inputs = {x};
-            if (from_input) c.inputs.push_back(tensor::ints(axes));
-            else if (!axes.empty()) c.attrs.set("axes", axes);
+            if (from_input)
+              c.inputs.push_back(tensor::ints(axes));
+            else if (!axes.empty())
+              c.attrs.set("axes", axes);
             c.outputs = {tensor(dtype::f32, expected.dims())};
             c.threads = from_input ? 3 : 1;
             REQUIRE(c.run() == sod2::errc::ok);
@@ -167,7 +171,8 @@ TEST_CASE("ArgMax and ArgMin") {
 
 TEST_CASE("Softmax, LogSoftmax, Hardmax in both meanings") {
   random_source rng;
-  for (const shape& dims : {shape{3, 7}, shape{2, 3, 40}, shape{2, 3, 4, 5}, shape{6}, shape{2, 300}})
+  for (const shape& dims :
+       {shape{3, 7}, shape{2, 3, 40}, shape{2, 3, 4, 5}, shape{6}, shape{2, 300}})
     for (int version : {11, 13})
       for (i64 axis = -static_cast<i64>(dims.size()); axis < static_cast<i64>(dims.size()); ++axis)
         for (const char* name : {"Softmax", "LogSoftmax", "Hardmax"}) {
@@ -196,8 +201,9 @@ TEST_CASE("Softmax, LogSoftmax, Hardmax in both meanings") {
             const std::size_t r = idx(broadcast_offset(row, at));
             const std::string k = name;
             const double shifted = x.value(i) - top[r];
-            expected.set(i, k == "Softmax" ? std::exp(shifted) / sum[r]
-                            : k == "LogSoftmax" ? shifted - std::log(sum[r]) : double(first[r] == i));
+            expected.set(i, k == "Softmax"      ? std::exp(shifted) / sum[r]
+                            : k == "LogSoftmax" ? shifted - std::log(sum[r])
+                                                : double(first[r] == i));
           });
           for (const auto* table : targets()) {
             call c;
@@ -226,9 +232,12 @@ TEST_CASE("InstanceNormalization, LayerNormalization, LRN") {
         for (i64 p = 0; p < dims[0] * c; ++p) {
           double mean = 0, var = 0;
           for (i64 i = 0; i < n; ++i) mean += x.value(p * n + i) / static_cast<double>(n);
-          for (i64 i = 0; i < n; ++i) var += std::pow(x.value(p * n + i) - mean, 2) / static_cast<double>(n);
           for (i64 i = 0; i < n; ++i)
-            expected.set(p * n + i, (x.value(p * n + i) - mean) / std::sqrt(var + 1e-3) * g.value(p % c) + b.value(p % c));
+            var += std::pow(x.value(p * n + i) - mean, 2) / static_cast<double>(n);
+          for (i64 i = 0; i < n; ++i)
+            expected.set(p * n + i,
+                         (x.value(p * n + i) - mean) / std::sqrt(var + 1e-3) * g.value(p % c) +
+                             b.value(p % c));
         }
         call k;
         k.table = table;
@@ -248,9 +257,12 @@ TEST_CASE("InstanceNormalization, LayerNormalization, LRN") {
             for (i64 r = 0; r < rows; ++r) {
               double mean = 0, var = 0;
               for (i64 i = 0; i < m; ++i) mean += x.value(r * m + i) / static_cast<double>(m);
-              for (i64 i = 0; i < m; ++i) var += std::pow(x.value(r * m + i) - mean, 2) / static_cast<double>(m);
               for (i64 i = 0; i < m; ++i)
-                e.set(r * m + i, (x.value(r * m + i) - mean) / std::sqrt(var + 1e-3) * scale.value(i) + (bias ? shift.value(i) : 0));
+                var += std::pow(x.value(r * m + i) - mean, 2) / static_cast<double>(m);
+              for (i64 i = 0; i < m; ++i)
+                e.set(r * m + i,
+                      (x.value(r * m + i) - mean) / std::sqrt(var + 1e-3) * scale.value(i) +
+                          (bias ? shift.value(i) : 0));
             }
             call l;
             l.table = table;

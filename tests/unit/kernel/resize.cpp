@@ -14,8 +14,10 @@ struct resize_case {
   bool old = false;  // Resize-10
 };
 
-double source_of(const resize_case& r, i64 o, double scale, i64 in, i64 out, double start, double end) {
-  const double x = static_cast<double>(o), n = static_cast<double>(in), m = static_cast<double>(out);
+double source_of(const resize_case& r, i64 o, double scale, i64 in, i64 out, double start,
+                 double end) {
+  const double x = static_cast<double>(o), n = static_cast<double>(in),
+               m = static_cast<double>(out);
   if (r.coordinates == "half_pixel") return (x + 0.5) / scale - 0.5;
   if (r.coordinates == "half_pixel_symmetric") {
     const double adjust = m / (scale * n);
@@ -25,7 +27,8 @@ double source_of(const resize_case& r, i64 o, double scale, i64 in, i64 out, dou
   if (r.coordinates == "align_corners") return out > 1 ? x * (n - 1) / (m - 1) : 0;
   if (r.coordinates == "asymmetric") return x / scale;
   if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
-  return out > 1 ? start * (n - 1) + x * (end - start) * (n - 1) / (m - 1) : 0.5 * (start + end) * (n - 1);
+  return out > 1 ? start * (n - 1) + x * (end - start) * (n - 1) / (m - 1)
+                 : 0.5 * (start + end) * (n - 1);
 }
 
 /// Weights over the whole input axis: what the specification's one-dimensional interpolation gives.
@@ -34,23 +37,31 @@ std::vector<double> weights_of(const resize_case& r, double x, double scale, i64
   const auto clamp = [&](i64 i) { return idx(std::clamp<i64>(i, 0, n - 1)); };
   if (r.mode == "nearest") {
     double v;
-    if (r.old) v = scale < 1 ? std::ceil(x) : std::floor(x);
-    else if (r.nearest == "round_prefer_floor") v = x == std::floor(x) + 0.5 ? std::floor(x) : std::round(x);
-    else if (r.nearest == "round_prefer_ceil") v = x == std::floor(x) + 0.5 ? std::ceil(x) : std::round(x);
-    else v = r.nearest == "floor" ? std::floor(x) : std::ceil(x);
+    if (r.old)
+      v = scale < 1 ? std::ceil(x) : std::floor(x);
+    else if (r.nearest == "round_prefer_floor")
+      v = x == std::floor(x) + 0.5 ? std::floor(x) : std::round(x);
+    else if (r.nearest == "round_prefer_ceil")
+      v = x == std::floor(x) + 0.5 ? std::ceil(x) : std::round(x);
+    else
+      v = r.nearest == "floor" ? std::floor(x) : std::ceil(x);
     w[clamp(static_cast<i64>(v))] = 1;
     return w;
   }
   const double s = r.antialias ? std::min(scale, 1.0) : 1.0;
   const double reach = r.mode == "linear" ? 1 : 2;
-  const i64 first = static_cast<i64>(std::floor(-reach / s)) + 1, base = static_cast<i64>(std::floor(x));
+  const i64 first = static_cast<i64>(std::floor(-reach / s)) + 1,
+            base = static_cast<i64>(std::floor(x));
   double sum = 0;
   for (i64 i = first; i < 2 - first; ++i) {  // symmetric: i_end = 2 - i_start
     const double d = std::fabs((static_cast<double>(base + i) - x) * s);
     double k = 0;
-    if (r.mode == "linear") k = std::max(0.0, 1 - d);
-    else if (d <= 1) k = (r.a + 2) * d * d * d - (r.a + 3) * d * d + 1;
-    else if (d < 2) k = r.a * d * d * d - 5 * r.a * d * d + 8 * r.a * d - 4 * r.a;
+    if (r.mode == "linear")
+      k = std::max(0.0, 1 - d);
+    else if (d <= 1)
+      k = (r.a + 2) * d * d * d - (r.a + 3) * d * d + 1;
+    else if (d < 2)
+      k = r.a * d * d * d - 5 * r.a * d * d + 8 * r.a * d - 4 * r.a;
     if (r.exclude && (base + i < 0 || base + i >= n)) k = 0;
     w[clamp(base + i)] += k;
     sum += k;
@@ -60,16 +71,19 @@ std::vector<double> weights_of(const resize_case& r, double x, double scale, i64
   return w;
 }
 
-tensor reference_resize(const resize_case& r, const tensor& x, const shape& out, const std::vector<double>& scales,
-                        const std::vector<double>& roi) {
+tensor reference_resize(const resize_case& r, const tensor& x, const shape& out,
+                        const std::vector<double>& scales, const std::vector<double>& roi) {
   const std::size_t rank = out.size();
   std::vector<std::vector<std::vector<double>>> w(rank);
   std::vector<std::vector<bool>> inside(rank);
   for (std::size_t d = 0; d < rank; ++d)
     for (i64 o = 0; o < out[d]; ++o) {
       const i64 n = x.dims()[d];
-      const double v = source_of(r, o, scales[d], n, out[d], roi.empty() ? 0 : roi[d], roi.empty() ? 1 : roi[d + rank]);
-      const bool identity = scales[d] == 1 && n == out[d] && (r.coordinates != "tf_crop_and_resize" || (roi[d] == 0 && roi[d + rank] == 1));
+      const double v = source_of(r, o, scales[d], n, out[d], roi.empty() ? 0 : roi[d],
+                                 roi.empty() ? 1 : roi[d + rank]);
+      const bool identity =
+          scales[d] == 1 && n == out[d] &&
+          (r.coordinates != "tf_crop_and_resize" || (roi[d] == 0 && roi[d + rank] == 1));
       if (identity) {
         std::vector<double> one(idx(n), 0.0);
         one[idx(o)] = 1;
@@ -77,7 +91,8 @@ tensor reference_resize(const resize_case& r, const tensor& x, const shape& out,
         inside[d].push_back(true);
       } else {
         w[d].push_back(weights_of(r, v, scales[d], n));
-        inside[d].push_back(r.coordinates != "tf_crop_and_resize" || (v >= 0 && v <= static_cast<double>(n - 1)));
+        inside[d].push_back(r.coordinates != "tf_crop_and_resize" ||
+                            (v >= 0 && v <= static_cast<double>(n - 1)));
       }
     }
   tensor y(x.type(), out);
@@ -102,8 +117,9 @@ tensor reference_resize(const resize_case& r, const tensor& x, const shape& out,
 
 TEST_CASE("Resize: every mode, coordinate rule and rounding") {
   random_source rng;
-  const char* const coordinates[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                                     "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+  const char* const coordinates[] = {
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+      "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
   const char* const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
   for (int round = 0; round < 400; ++round) {
     resize_case r;
@@ -131,7 +147,8 @@ TEST_CASE("Resize: every mode, coordinate rule and rounding") {
       float_scales.push_back(static_cast<float>(s));
     }
     for (int d = 0; d < 2 * rank; ++d) {
-      float_roi.push_back(d < rank ? 0.25f * static_cast<float>(rng.integer(-1, 1)) : 0.75f + 0.25f * static_cast<float>(rng.integer(0, 2)));
+      float_roi.push_back(d < rank ? 0.25f * static_cast<float>(rng.integer(-1, 1))
+                                   : 0.75f + 0.25f * static_cast<float>(rng.integer(0, 2)));
       roi.push_back(static_cast<double>(float_roi.back()));
     }
     const dtype type = round % 5 == 4 ? dtype::f64 : dtype::f32;
@@ -142,8 +159,11 @@ TEST_CASE("Resize: every mode, coordinate rule and rounding") {
     call c;
     c.name = "Resize";
     c.version = 19;
-    c.attrs.set("mode", r.mode.c_str()).set("coordinate_transformation_mode", r.coordinates.c_str());
-    c.attrs.set("nearest_mode", r.nearest.c_str()).set("cubic_coeff_a", r.a).set("extrapolation_value", 7.0);
+    c.attrs.set("mode", r.mode.c_str())
+        .set("coordinate_transformation_mode", r.coordinates.c_str());
+    c.attrs.set("nearest_mode", r.nearest.c_str())
+        .set("cubic_coeff_a", r.a)
+        .set("extrapolation_value", 7.0);
     c.attrs.set("exclude_outside", r.exclude ? 1 : 0).set("antialias", r.antialias ? 1 : 0);
     c.inputs = {x, tensor::of<float>({2 * rank}, float_roi)};
     if (by_sizes) {
@@ -178,8 +198,10 @@ TEST_CASE("Resize-10, Upsample 7 and 9, axes, integers") {
         c.version = form == 0 ? 10 : form == 1 ? 9 : 7;
         c.attrs.set("mode", r.mode.c_str());
         c.inputs = {x};
-        if (form == 2) c.attrs.set("scales", scales);
-        else c.inputs.push_back(tensor::of<float>({4}, scales));
+        if (form == 2)
+          c.attrs.set("scales", scales);
+        else
+          c.inputs.push_back(tensor::of<float>({4}, scales));
         c.outputs = {tensor(dtype::f32, out)};
         REQUIRE(c.run() == sod2::errc::ok);
         check_close(c.outputs[0], expected);

@@ -102,8 +102,8 @@ class tensor {
     return {data_.get(), dims_.data(), static_cast<std::uint32_t>(dims_.size()), type_};
   }
   sod2::constant_view constant() const {
-    return {static_cast<const std::byte*>(data_.get()),
-            idx(sod2::bytes_of(type_, count())), dims_, type_};
+    return {static_cast<const std::byte*>(data_.get()), idx(sod2::bytes_of(type_, count())), dims_,
+            type_};
   }
   tensor clone() const {
     tensor t(type_, dims_);
@@ -120,13 +120,15 @@ class tensor {
 struct random_source {
   std::mt19937 engine{12345};
   i64 integer(i64 lo, i64 hi) { return std::uniform_int_distribution<i64>(lo, hi)(engine); }
-  double real(double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(engine); }
+  double real(double lo, double hi) {
+    return std::uniform_real_distribution<double>(lo, hi)(engine);
+  }
   tensor fill(dtype type, shape dims, double lo = -1, double hi = 1) {
     tensor t(type, std::move(dims));
     for (i64 i = 0; i < t.count(); ++i)
-      t.set(i, type == dtype::f32 || type == dtype::f64 ? real(lo, hi)
-                                                        : static_cast<double>(integer(
-                                                              static_cast<i64>(lo), static_cast<i64>(hi))));
+      t.set(i, type == dtype::f32 || type == dtype::f64
+                   ? real(lo, hi)
+                   : static_cast<double>(integer(static_cast<i64>(lo), static_cast<i64>(hi))));
     return t;
   }
   /// Extents that find tails: 1, odd, around vector lengths.
@@ -216,9 +218,9 @@ inline sod2::thread_pool_ref fake_pool(int threads) {
 
 inline std::vector<const sod2::kernel_table*> targets() {
   std::vector<const sod2::kernel_table*> all;
-  for (sod2::simd_target t : {sod2::simd_target::baseline, sod2::simd_target::sse4,
-                              sod2::simd_target::avx2, sod2::simd_target::avx512,
-                              sod2::simd_target::neon})
+  for (sod2::simd_target t :
+       {sod2::simd_target::baseline, sod2::simd_target::sse4, sod2::simd_target::avx2,
+        sod2::simd_target::avx512, sod2::simd_target::neon})
     if (const sod2::kernel_table* table = sod2::standard_kernels(t)) all.push_back(table);
   return all;
 }
@@ -333,7 +335,8 @@ inline i64 offset_of(const shape& dims, const shape& at) {
 inline i64 broadcast_offset(const shape& dims, const shape& at) {
   i64 o = 0;
   const std::size_t shift = at.size() - dims.size();
-  for (std::size_t d = 0; d < dims.size(); ++d) o = o * dims[d] + (dims[d] == 1 ? 0 : at[d + shift]);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    o = o * dims[d] + (dims[d] == 1 ? 0 : at[d + shift]);
   return o;
 }
 

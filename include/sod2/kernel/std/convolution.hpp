@@ -1,5 +1,5 @@
-// Conv and ConvTranspose, channels first. Conv is a product whose right operand, the unfolded input,
-// exists only one cache-resident block at a time; depthwise Conv works on padded rows.
+// Conv and ConvTranspose, channels first. Conv is a product whose right operand, the unfolded
+// input, exists only one cache-resident block at a time; depthwise Conv works on padded rows.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ inline bool convolution_type(dtype t) {
   return t == dtype::f32 || t == dtype::f64 || t == dtype::f16 || t == dtype::bf16;
 }
 
-// ---- unfolding -----------------------------------------------------------------------------------
+// ---- unfolding
+// -----------------------------------------------------------------------------------
 
 /// The runs of a block of output pixels that lie in one output row.
 struct pixel_runs {
@@ -98,7 +99,8 @@ inline void unfold(const window& w, const float* x, const pixel_runs& runs, i64 
   }
 }
 
-// ---- Conv (1, 11) --------------------------------------------------------------------------------
+// ---- Conv (1, 11)
+// --------------------------------------------------------------------------------
 
 inline result<kernel_state> prepare_conv(const prepare_args& args) {
   if (args.inputs.size() < 2) return error(errc::arity, "Conv needs two inputs");
@@ -138,34 +140,36 @@ inline void run_depthwise(const convolution_call& c, i64 columns) {
   const i64 in_plane = w.in_count(), out_plane = w.out_count(), taps = w.taps();
   const i64 lanes = c.simd->lanes;
   const i64 cost = out_plane * (taps + 4) + 1;
-  parallel_parts(c.pool, c.batch * c.features, 200000 / cost + 1, [&](i64 part, i64 begin, i64 end) {
-    float* const buffer = c.workspace + part * product_block_floats;
-    float* const edge = buffer + window_buffer_floats;
-    for (i64 p = begin; p < end; ++p) {
-      const i64 feature = p % c.features, n = p / c.features;
-      depthwise_row call;
-      call.stride = w.stride[2];
-      call.weights = c.weights + feature * taps;
-      call.taps = taps;
-      call.bias = c.bias != nullptr ? c.bias[feature] : 0;
-      for (i64 z = 0; z < w.out[0]; ++z) {
-        const float* plane =
-            c.x + (n * c.channels + feature / multiplier) * in_plane + z * w.in[1] * w.in[2];
-        float* const y = c.y + p * out_plane + z * w.out[1] * w.out[2];
-        window_rows(w, plane, 0, columns, lanes, buffer,
-                    [&](i64 oy, i64 ox, i64 count, const float* const* in) {
-                      call.in = in;
-                      float* const to = y + oy * w.out[2] + ox;
-                      const i64 padded = align_up(count, lanes);
-                      call.n = padded;
-                      call.out = padded == count ? to : edge;
-                      c.simd->depthwise(call);
-                      if (padded != count) std::memcpy(to, edge, idx(count) * 4);
-                    });
-      }
-      if (c.epilogue != nullptr) c.epilogue->apply(p * out_plane, out_plane, c.y + p * out_plane);
-    }
-  });
+  parallel_parts(
+      c.pool, c.batch * c.features, 200000 / cost + 1, [&](i64 part, i64 begin, i64 end) {
+        float* const buffer = c.workspace + part * product_block_floats;
+        float* const edge = buffer + window_buffer_floats;
+        for (i64 p = begin; p < end; ++p) {
+          const i64 feature = p % c.features, n = p / c.features;
+          depthwise_row call;
+          call.stride = w.stride[2];
+          call.weights = c.weights + feature * taps;
+          call.taps = taps;
+          call.bias = c.bias != nullptr ? c.bias[feature] : 0;
+          for (i64 z = 0; z < w.out[0]; ++z) {
+            const float* plane =
+                c.x + (n * c.channels + feature / multiplier) * in_plane + z * w.in[1] * w.in[2];
+            float* const y = c.y + p * out_plane + z * w.out[1] * w.out[2];
+            window_rows(w, plane, 0, columns, lanes, buffer,
+                        [&](i64 oy, i64 ox, i64 count, const float* const* in) {
+                          call.in = in;
+                          float* const to = y + oy * w.out[2] + ox;
+                          const i64 padded = align_up(count, lanes);
+                          call.n = padded;
+                          call.out = padded == count ? to : edge;
+                          c.simd->depthwise(call);
+                          if (padded != count) std::memcpy(to, edge, idx(count) * 4);
+                        });
+          }
+          if (c.epilogue != nullptr)
+            c.epilogue->apply(p * out_plane, out_plane, c.y + p * out_plane);
+        }
+      });
 }
 
 inline void run_convolution(const convolution_call& c) {
@@ -189,8 +193,9 @@ inline void run_convolution(const convolution_call& c) {
   }
   const i64 chunks = ceil_div(features, rows);
   const i64 step_k = depth_step(depth);
-  const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(depth) *
-                       static_cast<double>(pixels < gemm_block_columns ? pixels : gemm_block_columns);
+  const double flops =
+      2.0 * static_cast<double>(rows) * static_cast<double>(depth) *
+      static_cast<double>(pixels < gemm_block_columns ? pixels : gemm_block_columns);
   const i64 grain = flops > 1e6 ? 1 : static_cast<i64>(1e6 / (flops + 1)) + 1;
   parallel_parts(
       c.pool, c.batch * c.group * blocks * chunks, grain, [&](i64 part, i64 begin, i64 end) {
@@ -226,7 +231,7 @@ inline void run_convolution(const convolution_call& c) {
                 unfold(w, x, runs, k0, b.k, columns, simd.lanes, block);
             }
             b.a = c.weights + feature * depth + k0;
-            b.init = k0 > 0               ? gemm_init::accumulate
+            b.init = k0 > 0              ? gemm_init::accumulate
                      : b.bias != nullptr ? gemm_init::row_bias
                                          : gemm_init::zero;
             simd.gemm(b);
@@ -239,46 +244,46 @@ inline void run_convolution(const convolution_call& c) {
 
 /// Any floating-point type, one output at a time.
 template <class T>
-void plain_convolution(const window& w, i64 batch, i64 channels, i64 features, i64 group, const T* x,
-                       const T* weights, const T* bias, T* y, const thread_pool_ref& pool) {
+void plain_convolution(const window& w, i64 batch, i64 channels, i64 features, i64 group,
+                       const T* x, const T* weights, const T* bias, T* y,
+                       const thread_pool_ref& pool) {
   using S = typename accumulator<T>::type;
   const i64 in_plane = w.in_count(), out_plane = w.out_count(), taps = w.taps();
   const i64 cg = channels / group, fg = features / group;
   parallel_parts(pool, batch * features, 100000 / (out_plane * taps * cg + 1) + 1,
                  [&](i64, i64 begin, i64 end) {
-    for (i64 p = begin; p < end; ++p) {
-      const i64 f = p % features, n = p / features;
-      const T* xg = x + (n * channels + f / fg * cg) * in_plane;
-      const T* wf = weights + f * cg * taps;
-      T* to = y + p * out_plane;
-      for (i64 oz = 0; oz < w.out[0]; ++oz)
-        for (i64 oy = 0; oy < w.out[1]; ++oy)
-          for (i64 ox = 0; ox < w.out[2]; ++ox) {
-            S sum = bias != nullptr ? widen(bias[f]) : S(0);
-            for_each_tap(w, oz, oy, ox, [&](i64 tap, i64 at) {
-              for (i64 c = 0; c < cg; ++c)
-                sum += widen(xg[c * in_plane + at]) * widen(wf[c * taps + tap]);
-            });
-            *to++ = narrow<T>(sum);
-          }
-    }
-  });
+                   for (i64 p = begin; p < end; ++p) {
+                     const i64 f = p % features, n = p / features;
+                     const T* xg = x + (n * channels + f / fg * cg) * in_plane;
+                     const T* wf = weights + f * cg * taps;
+                     T* to = y + p * out_plane;
+                     for (i64 oz = 0; oz < w.out[0]; ++oz)
+                       for (i64 oy = 0; oy < w.out[1]; ++oy)
+                         for (i64 ox = 0; ox < w.out[2]; ++ox) {
+                           S sum = bias != nullptr ? widen(bias[f]) : S(0);
+                           for_each_tap(w, oz, oy, ox, [&](i64 tap, i64 at) {
+                             for (i64 c = 0; c < cg; ++c)
+                               sum += widen(xg[c * in_plane + at]) * widen(wf[c * taps + tap]);
+                           });
+                           *to++ = narrow<T>(sum);
+                         }
+                   }
+                 });
 }
 
 inline errc run_conv(const kernel_args& args) {
   const auto& s = state_of<convolution_state>(args);
   const tensor_view &x = args.inputs[0], &k = args.inputs[1], &y = args.outputs[0];
   convolution_call c;
-  if (k.rank < 3 || k.rank != x.rank ||
-      !resolve_window(s.window, x, y, k.shape().subspan(2), c.w))
+  if (k.rank < 3 || k.rank != x.rank || !resolve_window(s.window, x, y, k.shape().subspan(2), c.w))
     return errc::unsupported;
   c.simd = s.simd;
   c.batch = x.dims[0];
   c.channels = x.dims[1];
   c.features = k.dims[0];
   c.group = s.group;
-  if (c.channels % c.group != 0 || c.features % c.group != 0 ||
-      k.dims[1] * c.group != c.channels || y.dims[1] != c.features)
+  if (c.channels % c.group != 0 || c.features % c.group != 0 || k.dims[1] * c.group != c.channels ||
+      y.dims[1] != c.features)
     return errc::channels;
   bound_epilogue epilogue;
   if (const errc e = epilogue.bind(*s.simd, args.epilogue, y); e != errc::ok) return e;
@@ -295,9 +300,9 @@ inline errc run_conv(const kernel_args& args) {
     return errc::ok;
   }
   const auto plain = [&]<class T>() {
-    plain_convolution<T>(c.w, c.batch, c.channels, c.features, c.group, x.as<const T>(),
-                         k.as<const T>(), has_input(args, 2) ? args.inputs[2].as<const T>() : nullptr,
-                         y.as<T>(), args.pool);
+    plain_convolution<T>(
+        c.w, c.batch, c.channels, c.features, c.group, x.as<const T>(), k.as<const T>(),
+        has_input(args, 2) ? args.inputs[2].as<const T>() : nullptr, y.as<T>(), args.pool);
   };
   switch (y.type) {
     case dtype::f64: plain.template operator()<double>(); break;
@@ -309,7 +314,8 @@ inline errc run_conv(const kernel_args& args) {
   return errc::ok;
 }
 
-// ---- ConvTranspose (1, 11) -----------------------------------------------------------------------
+// ---- ConvTranspose (1, 11)
+// -----------------------------------------------------------------------
 
 inline constexpr i64 transpose_rows = 64;
 /// Floats per thread: a block of the input, a block of weights, and their product.
@@ -324,11 +330,14 @@ inline result<kernel_state> prepare_conv_transpose(const prepare_args& args) {
   auto* s = static_cast<convolution_state*>(owner.data);
   const auto padding = args.attributes.integers("output_padding");
   const auto shape = args.attributes.integers("output_shape");
-  const int rank = s->window.rank != 0 ? s->window.rank
-                                       : static_cast<int>(padding.empty() ? shape.size() : padding.size());
-  if (static_cast<int>(padding.size()) > 3 || (!padding.empty() && static_cast<int>(padding.size()) != rank))
+  const int rank = s->window.rank != 0
+                       ? s->window.rank
+                       : static_cast<int>(padding.empty() ? shape.size() : padding.size());
+  if (static_cast<int>(padding.size()) > 3 ||
+      (!padding.empty() && static_cast<int>(padding.size()) != rank))
     return error(errc::bad_attribute, "output_padding has a wrong rank");
-  for (std::size_t i = 0; i < padding.size(); ++i) s->output_padding[3 - idx(rank) + i] = padding[i];
+  for (std::size_t i = 0; i < padding.size(); ++i)
+    s->output_padding[3 - idx(rank) + i] = padding[i];
   s->output_shape = !shape.empty();
   const constant_view& w = args.inputs[1].constant;
   if (w.type == dtype::f32 && w.dims.size() >= 3 && w.count() > 0 && w.dims[0] % s->group == 0) {
@@ -389,64 +398,66 @@ inline void run_transpose(const convolution_call& c, const float* rows_of_weight
   const i64 taps = w.taps(), in_plane = w.in_count(), out_plane = w.out_count();
   const i64 step_k = depth_step(channels);
   const i64 cost = in_plane * taps * channels + out_plane;
-  parallel_parts(c.pool, c.batch * c.features, 500000 / (cost + 1) + 1,
-                 [&](i64 part, i64 begin, i64 end) {
-    float* const block = c.workspace + part * transpose_workspace;
-    float* const a_block = block + product_block_floats;
-    float* const columns = a_block + transpose_rows * (gemm_block_depth + 8);
-    for (i64 p = begin; p < end;) {
-      // Output planes [p, stop) share one group of one image.
-      const i64 n = p / c.features, f = p % c.features, g = f / features;
-      i64 stop = p - f % features + features;
-      if (stop > end) stop = end;
-      for (i64 q = p; q < stop; ++q) {
-        float* y = c.y + q * out_plane;
-        const float start = c.bias != nullptr ? c.bias[q % c.features] : 0;
-        for (i64 i = 0; i < out_plane; ++i) y[i] = start;
-      }
-      const i64 row0 = f % features * taps, row1 = row0 + (stop - p) * taps;
-      const float* x = c.x + (n * c.channels + g * channels) * in_plane;
-      for (i64 j0 = 0; j0 < in_plane; j0 += gemm_block_columns) {
-        const i64 width = in_plane - j0 < gemm_block_columns ? in_plane - j0 : gemm_block_columns;
-        for (i64 r0 = row0; r0 < row1; r0 += transpose_rows) {
-          const i64 rows = row1 - r0 < transpose_rows ? row1 - r0 : transpose_rows;
-          gemm_block b;
-          b.b = block;
-          b.b_step = gemm_block_columns;
-          b.b_panel = simd.nr;
-          b.c = columns;
-          b.ldc = gemm_block_columns;
-          b.m = rows;
-          b.n = width;
-          for (i64 k0 = 0; k0 < channels; k0 += step_k) {
-            b.k = channels - k0 < step_k ? channels - k0 : step_k;
-            if (r0 == row0 || channels > step_k)
-              pack_block(x + k0 * in_plane + j0, in_plane, 1, b.k, width, simd.lanes, block);
-            if (rows_of_weights != nullptr) {
-              b.a = rows_of_weights + (g * features * taps + r0) * channels + k0;
-              b.lda = channels;
-            } else {
-              const float* from = c.weights + (g * channels + k0) * features * taps + r0;
-              for (i64 k = 0; k < b.k; ++k)
-                for (i64 r = 0; r < rows; ++r) a_block[r * b.k + k] = from[k * features * taps + r];
-              b.a = a_block;
-              b.lda = b.k;
+  parallel_parts(
+      c.pool, c.batch * c.features, 500000 / (cost + 1) + 1, [&](i64 part, i64 begin, i64 end) {
+        float* const block = c.workspace + part * transpose_workspace;
+        float* const a_block = block + product_block_floats;
+        float* const columns = a_block + transpose_rows * (gemm_block_depth + 8);
+        for (i64 p = begin; p < end;) {
+          // Output planes [p, stop) share one group of one image.
+          const i64 n = p / c.features, f = p % c.features, g = f / features;
+          i64 stop = p - f % features + features;
+          if (stop > end) stop = end;
+          for (i64 q = p; q < stop; ++q) {
+            float* y = c.y + q * out_plane;
+            const float start = c.bias != nullptr ? c.bias[q % c.features] : 0;
+            for (i64 i = 0; i < out_plane; ++i) y[i] = start;
+          }
+          const i64 row0 = f % features * taps, row1 = row0 + (stop - p) * taps;
+          const float* x = c.x + (n * c.channels + g * channels) * in_plane;
+          for (i64 j0 = 0; j0 < in_plane; j0 += gemm_block_columns) {
+            const i64 width =
+                in_plane - j0 < gemm_block_columns ? in_plane - j0 : gemm_block_columns;
+            for (i64 r0 = row0; r0 < row1; r0 += transpose_rows) {
+              const i64 rows = row1 - r0 < transpose_rows ? row1 - r0 : transpose_rows;
+              gemm_block b;
+              b.b = block;
+              b.b_step = gemm_block_columns;
+              b.b_panel = simd.nr;
+              b.c = columns;
+              b.ldc = gemm_block_columns;
+              b.m = rows;
+              b.n = width;
+              for (i64 k0 = 0; k0 < channels; k0 += step_k) {
+                b.k = channels - k0 < step_k ? channels - k0 : step_k;
+                if (r0 == row0 || channels > step_k)
+                  pack_block(x + k0 * in_plane + j0, in_plane, 1, b.k, width, simd.lanes, block);
+                if (rows_of_weights != nullptr) {
+                  b.a = rows_of_weights + (g * features * taps + r0) * channels + k0;
+                  b.lda = channels;
+                } else {
+                  const float* from = c.weights + (g * channels + k0) * features * taps + r0;
+                  for (i64 k = 0; k < b.k; ++k)
+                    for (i64 r = 0; r < rows; ++r)
+                      a_block[r * b.k + k] = from[k * features * taps + r];
+                  b.a = a_block;
+                  b.lda = b.k;
+                }
+                b.init = k0 > 0 ? gemm_init::accumulate : gemm_init::zero;
+                simd.gemm(b);
+              }
+              for (i64 r = 0; r < rows; ++r) {
+                const i64 row = r0 + r;
+                fold_tap<float>(w, row % taps, j0, width, columns + r * gemm_block_columns,
+                                c.y + (p + (row - row0) / taps) * out_plane);
+              }
             }
-            b.init = k0 > 0 ? gemm_init::accumulate : gemm_init::zero;
-            simd.gemm(b);
           }
-          for (i64 r = 0; r < rows; ++r) {
-            const i64 row = r0 + r;
-            fold_tap<float>(w, row % taps, j0, width, columns + r * gemm_block_columns,
-                            c.y + (p + (row - row0) / taps) * out_plane);
-          }
+          if (c.epilogue != nullptr)
+            c.epilogue->apply(p * out_plane, (stop - p) * out_plane, c.y + p * out_plane);
+          p = stop;
         }
-      }
-      if (c.epilogue != nullptr)
-        c.epilogue->apply(p * out_plane, (stop - p) * out_plane, c.y + p * out_plane);
-      p = stop;
-    }
-  });
+      });
 }
 
 template <class T>

@@ -34,8 +34,8 @@ inline half to_half(float f) {
   if (rest >= 0x47800000U) return {static_cast<std::uint16_t>(sign | 0x7c00U)};
   if (rest < 0x38800000U) {  // subnormal or zero: adding 0.5 rounds at the right bit
     const float shifted = std::bit_cast<float>(rest) + 0.5f;
-    return {static_cast<std::uint16_t>(sign |
-                                       (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U))};
+    return {
+        static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U))};
   }
   const std::uint32_t odd = rest >> 13 & 1U;
   return {static_cast<std::uint16_t>(sign | ((rest - (112U << 23) + 0xfffU + odd) >> 13))};
@@ -46,8 +46,7 @@ inline float to_float(brain b) {
 }
 inline brain to_brain(float f) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(f);
-  if ((bits & 0x7fffffffU) > 0x7f800000U)
-    return {static_cast<std::uint16_t>(bits >> 16 | 0x40U)};
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return {static_cast<std::uint16_t>(bits >> 16 | 0x40U)};
   return {static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16)};
 }
 

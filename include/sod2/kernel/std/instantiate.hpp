@@ -22,17 +22,16 @@ template <simd_target Target>
 const kernel_table* table_for() {
   const simd_table* const simd = simd_for(Target);
   if (simd == nullptr) return nullptr;
-  static const kernel_table table{kernel_rows, pointwise_rows, run_tile_target<Target>, simd, simd->name};
+  static const kernel_table table{kernel_rows, pointwise_rows, run_tile_target<Target>, simd,
+                                  simd->name};
   return &table;
 }
 
 }  // namespace kernel_detail
 
 const kernel_table& standard_kernels() {
-  static const kernel_table table{kernel_detail::kernel_rows,
-                                  kernel_detail::pointwise_rows,
-                                  kernel_detail::run_tile_best,
-                                  &kernel_detail::best_simd(),
+  static const kernel_table table{kernel_detail::kernel_rows, kernel_detail::pointwise_rows,
+                                  kernel_detail::run_tile_best, &kernel_detail::best_simd(),
                                   kernel_detail::best_simd().name};
   return table;
 }

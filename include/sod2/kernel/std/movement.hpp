@@ -9,9 +9,11 @@
 
 namespace sod2::kernel_detail {
 
-// ---- strided copy --------------------------------------------------------------------------------
+// ---- strided copy
+// --------------------------------------------------------------------------------
 
-/// A copy between two strided arrays over one index space; strides in elements, may be 0 or negative.
+/// A copy between two strided arrays over one index space; strides in elements, may be 0 or
+/// negative.
 struct strided_copy {
   int rank = 0;
   i64 dims[2 * max_rank] = {};
@@ -142,7 +144,8 @@ inline errc run_copy(const strided_copy& copy, const tensor_view& x, i64 x_at, c
   });
 }
 
-// ---- Identity, Reshape, Squeeze, Unsqueeze, Flatten (all versions): copies, normally views ---------
+// ---- Identity, Reshape, Squeeze, Unsqueeze, Flatten (all versions): copies, normally views
+// ---------
 
 inline result<kernel_state> prepare_move(const prepare_args& args) {
   if (!movable(input_type(args, 0)))
@@ -159,7 +162,8 @@ inline errc run_flat_copy(const kernel_args& args) {
   return run_copy(copy, x, 0, y, 0, args.pool);
 }
 
-// ---- Transpose (1, 13, 21) -----------------------------------------------------------------------
+// ---- Transpose (1, 13, 21)
+// -----------------------------------------------------------------------
 
 struct axes_state {
   int count = -1;
@@ -199,7 +203,8 @@ inline errc run_transpose_axes(const kernel_args& args) {
   return run_copy(copy, x, 0, y, 0, args.pool);
 }
 
-// ---- Concat (1, 4, 11, 13), Split (1, 2, 11, 13, 18) ---------------------------------------------
+// ---- Concat (1, 4, 11, 13), Split (1, 2, 11, 13, 18)
+// ---------------------------------------------
 
 inline result<kernel_state> prepare_concat(const prepare_args& args) {
   if (!movable(input_type(args, 0)))
@@ -265,7 +270,8 @@ inline errc run_split(const kernel_args& args) {
   return errc::ok;
 }
 
-// ---- Slice (1, 10, 11, 13) -----------------------------------------------------------------------
+// ---- Slice (1, 10, 11, 13)
+// -----------------------------------------------------------------------
 
 struct slice_state {
   bool attributes = false;
@@ -336,7 +342,8 @@ inline errc run_slice(const kernel_args& args) {
   return run_copy(copy, x, at, y, 0, args.pool);
 }
 
-// ---- Expand (8, 13), Tile (6, 13) ----------------------------------------------------------------
+// ---- Expand (8, 13), Tile (6, 13)
+// ----------------------------------------------------------------
 
 inline errc run_expand(const kernel_args& args) {
   const tensor_view &x = args.inputs[0], &y = args.outputs[0];
@@ -371,7 +378,8 @@ inline errc run_tile_operator(const kernel_args& args) {
   return run_copy(copy, x, 0, y, 0, args.pool);
 }
 
-// ---- DepthToSpace (1, 11, 13), SpaceToDepth (1, 13) ----------------------------------------------
+// ---- DepthToSpace (1, 11, 13), SpaceToDepth (1, 13)
+// ----------------------------------------------
 
 struct block_state {
   i64 block = 1;
@@ -380,8 +388,7 @@ struct block_state {
 inline result<kernel_state> prepare_block(const prepare_args& args) {
   const i64 block = args.attributes.integer("blocksize", 0);
   if (block < 1) return error(errc::bad_attribute, "blocksize below 1");
-  return own(new (std::nothrow)
-                 block_state{block, args.attributes.string("mode", "DCR") == "CRD"});
+  return own(new (std::nothrow) block_state{block, args.attributes.string("mode", "DCR") == "CRD"});
 }
 
 inline errc run_depth_to_space(const kernel_args& args) {
@@ -421,7 +428,8 @@ inline errc run_space_to_depth(const kernel_args& args) {
   return run_copy(copy, x, 0, y, 0, args.pool);
 }
 
-// ---- Gather (1, 11, 13), GatherElements (11, 13), GatherND (11, 12, 13) --------------------------
+// ---- Gather (1, 11, 13), GatherElements (11, 13), GatherND (11, 12, 13)
+// --------------------------
 
 inline result<kernel_state> prepare_axis(const prepare_args& args) {
   if (!movable(input_type(args, 0)))
@@ -525,7 +533,8 @@ inline errc run_gather_nd(const kernel_args& args) {
   });
 }
 
-// ---- ScatterElements, Scatter (9, 11, 13, 16, 18), ScatterND (11, 13, 16, 18) --------------------
+// ---- ScatterElements, Scatter (9, 11, 13, 16, 18), ScatterND (11, 13, 16, 18)
+// --------------------
 
 enum class scatter_reduction : std::uint8_t { none, add, mul, max, min };
 
@@ -539,11 +548,16 @@ inline result<kernel_state> prepare_scatter(const prepare_args& args) {
     return error(errc::type_mismatch, "Scatter does not support this element type");
   const std::string_view mode = args.attributes.string("reduction", "none");
   scatter_reduction r = scatter_reduction::none;
-  if (mode == "add") r = scatter_reduction::add;
-  else if (mode == "mul") r = scatter_reduction::mul;
-  else if (mode == "max") r = scatter_reduction::max;
-  else if (mode == "min") r = scatter_reduction::min;
-  else if (mode != "none") return error(errc::bad_attribute, "unknown reduction");
+  if (mode == "add")
+    r = scatter_reduction::add;
+  else if (mode == "mul")
+    r = scatter_reduction::mul;
+  else if (mode == "max")
+    r = scatter_reduction::max;
+  else if (mode == "min")
+    r = scatter_reduction::min;
+  else if (mode != "none")
+    return error(errc::bad_attribute, "unknown reduction");
   return own(new (std::nothrow) scatter_state{args.attributes.integer("axis", 0), r});
 }
 
@@ -552,8 +566,10 @@ void scatter_value(T& to, T v, scatter_reduction r) {
   if constexpr (std::is_same_v<T, half> || std::is_same_v<T, brain>) {
     float a = to_float(to);
     scatter_value(a, to_float(v), r);
-    if constexpr (std::is_same_v<T, half>) to = to_half(a);
-    else to = to_brain(a);
+    if constexpr (std::is_same_v<T, half>)
+      to = to_half(a);
+    else
+      to = to_brain(a);
   } else if constexpr (std::is_same_v<T, bool>) {
     switch (r) {
       case scatter_reduction::none: to = v; break;
@@ -641,7 +657,8 @@ inline errc run_scatter_nd(const kernel_args& args) {
   });
 }
 
-// ---- Pad (1, 2, 11, 13, 18, 19) ------------------------------------------------------------------
+// ---- Pad (1, 2, 11, 13, 18, 19)
+// ------------------------------------------------------------------
 
 enum class pad_mode : std::uint8_t { constant, reflect, edge, wrap };
 
@@ -660,10 +677,14 @@ inline result<kernel_state> prepare_pad(const prepare_args& args) {
   if (s == nullptr) return error(errc::out_of_memory);
   kernel_state owner = *own(s);
   const std::string_view mode = args.attributes.string("mode", "constant");
-  if (mode == "reflect") s->mode = pad_mode::reflect;
-  else if (mode == "edge") s->mode = pad_mode::edge;
-  else if (mode == "wrap") s->mode = pad_mode::wrap;
-  else if (mode != "constant") return error(errc::bad_attribute, "unknown Pad mode");
+  if (mode == "reflect")
+    s->mode = pad_mode::reflect;
+  else if (mode == "edge")
+    s->mode = pad_mode::edge;
+  else if (mode == "wrap")
+    s->mode = pad_mode::wrap;
+  else if (mode != "constant")
+    return error(errc::bad_attribute, "unknown Pad mode");
   if (args.since_version < 11) {
     const auto pads = args.attributes.integers(args.since_version < 2 ? "paddings" : "pads");
     if (pads.size() % 2 != 0 || pads.size() / 2 > static_cast<std::size_t>(max_rank))
@@ -774,7 +795,8 @@ inline errc run_pad(const kernel_args& args) {
   });
 }
 
-// ---- Shape (1, 13, 15), Size (1), ConstantOfShape (9), Trilu (14) --------------------------------
+// ---- Shape (1, 13, 15), Size (1), ConstantOfShape (9), Trilu (14)
+// --------------------------------
 
 inline result<kernel_state> prepare_shape(const prepare_args& args) {
   auto* s = new (std::nothrow) axes_state;
@@ -843,7 +865,8 @@ inline errc run_trilu(const kernel_args& args) {
   const bool upper = state_of<axes_state>(args).axis != 0;
   const tensor_view &x = args.inputs[0], &y = args.outputs[0];
   if (x.rank < 2) return errc::rank_mismatch;
-  const i64 k = has_input(args, 1) && args.inputs[1].count() > 0 ? integer_at(args.inputs[1], 0) : 0;
+  const i64 k =
+      has_input(args, 1) && args.inputs[1].count() > 0 ? integer_at(args.inputs[1], 0) : 0;
   const i64 rows = x.dims[x.rank - 2], columns = x.dims[x.rank - 1];
   if (x.count() == 0) return errc::ok;
   return with_size(y.type, [&]<class T>() {

@@ -78,8 +78,7 @@ status lower_test(const lowering& l) {
 template <tile_op Op>
 status lower_variadic(const lowering& l) {
   std::uint16_t acc = l.operand(0);
-  for (std::size_t i = 1; i < l.args.inputs.size(); ++i)
-    acc = l.binary(Op, acc, l.operand(i));
+  for (std::size_t i = 1; i < l.args.inputs.size(); ++i) acc = l.binary(Op, acc, l.operand(i));
   return l.done(acc);
 }
 
@@ -128,20 +127,18 @@ inline status lower_selu(const lowering& l) {
                         l.real("gamma", first ? 1.0507 : 1.05070102214813232421875)));
 }
 inline status lower_hard_sigmoid(const lowering& l) {
-  return l.done(l.unary(tile_op::hard_sigmoid, l.operand(0), l.real("alpha", 0.2),
-                        l.real("beta", 0.5)));
+  return l.done(
+      l.unary(tile_op::hard_sigmoid, l.operand(0), l.real("alpha", 0.2), l.real("beta", 0.5)));
 }
 inline status lower_shrink(const lowering& l) {
-  return l.done(
-      l.unary(tile_op::shrink, l.operand(0), l.real("bias", 0.0), l.real("lambd", 0.5)));
+  return l.done(l.unary(tile_op::shrink, l.operand(0), l.real("bias", 0.0), l.real("lambd", 0.5)));
 }
 inline status lower_gelu(const lowering& l) {
   const bool approximate = l.args.attributes.string("approximate", "none") == "tanh";
   return l.done(l.unary(approximate ? tile_op::gelu_tanh : tile_op::gelu_erf, l.operand(0)));
 }
 inline status lower_bias_gelu(const lowering& l) {
-  return l.done(
-      l.unary(tile_op::gelu_erf, l.binary(tile_op::add, l.operand(0), l.operand(1))));
+  return l.done(l.unary(tile_op::gelu_erf, l.binary(tile_op::add, l.operand(0), l.operand(1))));
 }
 inline status lower_fast_gelu(const lowering& l) {
   std::uint16_t x = l.operand(0);
@@ -165,15 +162,15 @@ inline status lower_clip(const lowering& l) {
   double low = -__builtin_inf(), high = __builtin_inf();
   const bool low_known = !l.has(1) || scalar_constant(l.args.inputs[1], low);
   const bool high_known = !l.has(2) || scalar_constant(l.args.inputs[2], high);
-  if (low_known && high_known && is_float(t))
-    return l.done(l.unary(tile_op::clip, x, low, high));
+  if (low_known && high_known && is_float(t)) return l.done(l.unary(tile_op::clip, x, low, high));
   if (l.has(1)) x = l.binary(tile_op::max, x, l.operand(1));
   if (l.has(2)) x = l.binary(tile_op::min, x, l.operand(2));
   return l.done(x);
 }
 
 inline status lower_where(const lowering& l) {
-  if (l.type(0) != dtype::boolean) return error(errc::type_mismatch, "Where needs a bool condition");
+  if (l.type(0) != dtype::boolean)
+    return error(errc::type_mismatch, "Where needs a bool condition");
   return l.done_as(l.b.emit(tile_op::where, l.type(1), l.in[0], l.in[1], l.in[2]), l.type(1));
 }
 
@@ -188,11 +185,10 @@ inline status lower_bit_shift(const lowering& l) {
                          l.operand(0), l.operand(1)));
 }
 inline status lower_is_inf(const lowering& l) {
-  return l.done_as(
-      l.unary(tile_op::is_inf, l.operand(0),
-              static_cast<double>(l.args.attributes.integer("detect_positive", 1)),
-              static_cast<double>(l.args.attributes.integer("detect_negative", 1))),
-      dtype::boolean);
+  return l.done_as(l.unary(tile_op::is_inf, l.operand(0),
+                           static_cast<double>(l.args.attributes.integer("detect_positive", 1)),
+                           static_cast<double>(l.args.attributes.integer("detect_negative", 1))),
+                   dtype::boolean);
 }
 
 inline status lower_cast(const lowering& l) {
@@ -221,8 +217,7 @@ inline status lower_dropout(const lowering& l) {
   if (l.version() < 7 && l.args.attributes.integer("is_test", 0) == 0 && l.out.size() > 1 &&
       l.args.outputs.size() > 1 && l.args.outputs[1].type != dtype::undefined)
     return error(errc::unsupported, "Dropout in training mode");
-  if (l.out.size() > 1 && l.args.outputs.size() > 1 &&
-      l.args.outputs[1].type != dtype::undefined)
+  if (l.out.size() > 1 && l.args.outputs.size() > 1 && l.args.outputs[1].type != dtype::undefined)
     l.out[1] = l.b.constant(l.args.outputs[1].type, 1.0);
   return l.done(l.in[0]);
 }
@@ -247,8 +242,8 @@ inline status lower_batch_normalization(const lowering& l) {
 
 /// Wraps a lowering as a table entry: checks arity and that every instruction has code.
 template <auto Lower, std::size_t MinInputs>
-status lower_entry(tile_builder& b, const prepare_args& args,
-                   std::span<const std::uint16_t> inputs, std::span<std::uint16_t> outputs) {
+status lower_entry(tile_builder& b, const prepare_args& args, std::span<const std::uint16_t> inputs,
+                   std::span<std::uint16_t> outputs) {
   if (args.inputs.size() < MinInputs || inputs.size() < MinInputs)
     return error(errc::arity, "pointwise operator with too few inputs");
   const std::size_t before = b.code().size();

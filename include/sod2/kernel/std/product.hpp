@@ -9,7 +9,8 @@
 
 namespace sod2::kernel_detail {
 
-// ---- packing -------------------------------------------------------------------------------------
+// ---- packing
+// -------------------------------------------------------------------------------------
 
 /// Packs a constant right operand, B(k, j) = b[k * k_step + j * column_step], times `scale`, into
 /// panels of `nr` columns over the whole depth; the last panel is padded with zeros.
@@ -55,7 +56,8 @@ inline i64 depth_step(i64 depth) {
   return align_up(ceil_div(depth, pieces), 8);
 }
 
-// ---- driver --------------------------------------------------------------------------------------
+// ---- driver
+// --------------------------------------------------------------------------------------
 
 /// C = alpha * A * B + beta * D, then an epilogue. A is row-major with step `lda`, or transposed.
 struct product_call {
@@ -64,7 +66,7 @@ struct product_call {
   const float* a = nullptr;
   i64 lda = 0;
   bool a_transposed = false;
-  const float* b = nullptr;       // plain operand ..
+  const float* b = nullptr;  // plain operand ..
   i64 b_k_step = 0, b_column_step = 1;
   const float* panels = nullptr;  // .. or packed by pack_panels
   float* c = nullptr;
@@ -93,7 +95,8 @@ inline void run_product(const product_call& p) {
   const simd_table& simd = *p.simd;
   const i64 groups = ceil_div(p.n, gemm_block_columns);
   const i64 threads = p.pool.parallel_for != nullptr && p.pool.threads > 1 ? p.pool.threads : 1;
-  // Rows of a unit: few enough that the output block stays in L2, many enough to reuse a block of B.
+  // Rows of a unit: few enough that the output block stays in L2, many enough to reuse a block of
+  // B.
   i64 rows = p.panels != nullptr ? 192 : 1024;
   if (p.a_transposed) rows = product_rows_transposed;
   if (threads > 1 && p.batches * groups < 4 * threads) {
@@ -103,8 +106,8 @@ inline void run_product(const product_call& p) {
   if (rows > p.m) rows = p.m;
   const i64 chunks = ceil_div(p.m, rows);
   const i64 units = p.batches * groups * chunks;
-  const bool bias_first = p.d != nullptr && p.alpha == 1 && p.beta == 1 && p.d_row_step == 0 &&
-                          p.d_column_step == 1;
+  const bool bias_first =
+      p.d != nullptr && p.alpha == 1 && p.beta == 1 && p.d_row_step == 0 && p.d_column_step == 1;
   const bool post = !bias_first && (p.alpha != 1 || (p.d != nullptr && p.beta != 0));
   // With one row block nothing reuses a packed B: read it where it is.
   const bool in_place = p.panels == nullptr && p.b_column_step == 1 && p.m <= simd.mr;
@@ -117,9 +120,8 @@ inline void run_product(const product_call& p) {
 
   parallel_parts(p.pool, units, grain, [&](i64 part, i64 begin, i64 end) {
     float* const block = p.workspace == nullptr ? nullptr : p.workspace + part * scratch;
-    float* const a_block = block == nullptr || p.panels != nullptr
-                               ? block
-                               : block + product_block_floats;
+    float* const a_block =
+        block == nullptr || p.panels != nullptr ? block : block + product_block_floats;
     i64 packed_group = -1;  // batch * groups + group whose only depth step is in `block`
     for (i64 u = begin; u < end; ++u) {
       const i64 chunk = u % chunks, group = u / chunks % groups, batch = u / chunks / groups;
@@ -143,7 +145,7 @@ inline void run_product(const product_call& p) {
       for (i64 k0 = 0; k0 == 0 || k0 < p.k; k0 += step_k) {
         const i64 k = p.k - k0 < step_k ? p.k - k0 : step_k;
         g.k = k;
-        g.init = k0 > 0 ? gemm_init::accumulate
+        g.init = k0 > 0       ? gemm_init::accumulate
                  : bias_first ? gemm_init::column_bias
                               : gemm_init::zero;
         if (p.a_transposed) {
@@ -228,14 +230,19 @@ struct accumulator<brain> {
 
 template <class T>
 auto widen(T v) {
-  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, brain>) return to_float(v);
-  else return v;
+  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, brain>)
+    return to_float(v);
+  else
+    return v;
 }
 template <class T, class V>
 T narrow(V v) {
-  if constexpr (std::is_same_v<T, half>) return to_half(static_cast<float>(v));
-  else if constexpr (std::is_same_v<T, brain>) return to_brain(static_cast<float>(v));
-  else return static_cast<T>(v);
+  if constexpr (std::is_same_v<T, half>)
+    return to_half(static_cast<float>(v));
+  else if constexpr (std::is_same_v<T, brain>)
+    return to_brain(static_cast<float>(v));
+  else
+    return static_cast<T>(v);
 }
 
 /// Any strides, any numeric type: c(i, j) = sum over k of a(i, k) * b(k, j), integers wrap.
@@ -252,8 +259,10 @@ void plain_product(i64 m, i64 n, i64 k, const T* a, i64 a_row, i64 a_k, const T*
         const T* row = b + l * b_k + j0 * b_column;
         for (i64 j = 0; j < w; ++j) {
           const S y = widen(row[j * b_column]);
-          if constexpr (is_real<S>) sum[j] += x * y;
-          else sum[j] = wrap_add(sum[j], wrap_mul(x, y));
+          if constexpr (is_real<S>)
+            sum[j] += x * y;
+          else
+            sum[j] = wrap_add(sum[j], wrap_mul(x, y));
         }
       }
       for (i64 j = 0; j < w; ++j) c[i * n + j0 + j] = narrow<T>(sum[j]);
@@ -277,7 +286,8 @@ inline bool product_type(dtype type) {
   return type == dtype::f32 || with_product_type(type, []<class T>() {});
 }
 
-// ---- MatMul (1, 9, 13) ---------------------------------------------------------------------------
+// ---- MatMul (1, 9, 13)
+// ---------------------------------------------------------------------------
 
 struct product_state {
   const simd_table* simd = nullptr;
@@ -392,7 +402,8 @@ inline errc run_matmul(const kernel_args& args) {
   return known ? errc::ok : errc::unsupported;
 }
 
-// ---- Gemm (1, 6, 7, 9, 11, 13) -------------------------------------------------------------------
+// ---- Gemm (1, 6, 7, 9, 11, 13)
+// -------------------------------------------------------------------
 
 inline result<kernel_state> prepare_gemm(const prepare_args& args) {
   if (args.inputs.size() < 2) return error(errc::arity, "Gemm needs two inputs");
@@ -483,11 +494,13 @@ inline errc run_gemm(const kernel_args& args) {
                              : v;
           if (d != nullptr && s.beta != 0) {
             const S e = static_cast<S>(widen(d[i * d_row + j * d_column]));
-            const S scaled = s.beta == 1 ? e
-                                         : static_cast<S>(static_cast<double>(e) *
-                                                          static_cast<double>(s.beta));
-            if constexpr (is_real<S>) r += scaled;
-            else r = wrap_add(r, scaled);
+            const S scaled =
+                s.beta == 1 ? e
+                            : static_cast<S>(static_cast<double>(e) * static_cast<double>(s.beta));
+            if constexpr (is_real<S>)
+              r += scaled;
+            else
+              r = wrap_add(r, scaled);
           }
           y[i * n + j] = narrow<T>(r);
         }

@@ -10,7 +10,8 @@
 
 namespace sod2::kernel_detail {
 
-// ---- Reduce* (1, 11, 13, 18, 20) -----------------------------------------------------------------
+// ---- Reduce* (1, 11, 13, 18, 20)
+// -----------------------------------------------------------------
 
 struct reduce_state {
   const simd_table* simd = nullptr;
@@ -83,12 +84,16 @@ struct reducer {
   static S start() {
     if constexpr (Op == reduction::prod) return S(1);
     if constexpr (Op == reduction::max) {
-      if constexpr (is_real<S>) return -std::numeric_limits<S>::infinity();
-      else return std::numeric_limits<S>::lowest();
+      if constexpr (is_real<S>)
+        return -std::numeric_limits<S>::infinity();
+      else
+        return std::numeric_limits<S>::lowest();
     }
     if constexpr (Op == reduction::min) {
-      if constexpr (is_real<S>) return std::numeric_limits<S>::infinity();
-      else return std::numeric_limits<S>::max();
+      if constexpr (is_real<S>)
+        return std::numeric_limits<S>::infinity();
+      else
+        return std::numeric_limits<S>::max();
     }
     return S(0);
   }
@@ -112,14 +117,16 @@ struct reducer {
     }
   }
   static S finish(S a, [[maybe_unused]] i64 n) {
-    if constexpr (std::is_same_v<S, bool>) return a;
+    if constexpr (std::is_same_v<S, bool>)
+      return a;
     else if constexpr (Op == reduction::mean)
       return n == 0 && !is_real<S> ? S(0) : static_cast<S>(a / static_cast<S>(n));
     else if constexpr (Op == reduction::l2)
       return static_cast<S>(std::sqrt(static_cast<double>(a)));
     else if constexpr (Op == reduction::log_sum || Op == reduction::log_sum_exp)
       return static_cast<S>(std::log(static_cast<double>(a)));
-    else return a;
+    else
+      return a;
   }
 };
 
@@ -166,35 +173,35 @@ template <reduction Op, class T>
 void plain_reduce(const reduce_axes& a, const T* x, T* y, const thread_pool_ref& pool) {
   using S = typename accumulator<T>::type;
   using R = reducer<Op, S>;
-  parallel_parts(pool, a.kept_count, 50000 / (a.reduced_count + 1) + 1,
-                 [&](i64, i64 begin, i64 end) {
-    side_walk kept(a, false, false);
-    kept.seek(begin);
-    for (i64 o = begin; o < end; ++o, kept.next()) {
-      S acc = R::start();
-      side_walk inner(a, true, false);
-      if constexpr (Op == reduction::log_sum_exp) {
-        // Shifted by the maximum, so that nothing overflows.
-        double top = -std::numeric_limits<double>::infinity();
-        for (i64 i = 0; i < a.reduced_count; ++i, inner.next()) {
-          const auto v = static_cast<double>(widen(x[kept.offset + inner.offset]));
-          if (v > top) top = v;
+  parallel_parts(
+      pool, a.kept_count, 50000 / (a.reduced_count + 1) + 1, [&](i64, i64 begin, i64 end) {
+        side_walk kept(a, false, false);
+        kept.seek(begin);
+        for (i64 o = begin; o < end; ++o, kept.next()) {
+          S acc = R::start();
+          side_walk inner(a, true, false);
+          if constexpr (Op == reduction::log_sum_exp) {
+            // Shifted by the maximum, so that nothing overflows.
+            double top = -std::numeric_limits<double>::infinity();
+            for (i64 i = 0; i < a.reduced_count; ++i, inner.next()) {
+              const auto v = static_cast<double>(widen(x[kept.offset + inner.offset]));
+              if (v > top) top = v;
+            }
+            if (!(top > -std::numeric_limits<double>::infinity() &&
+                  top < std::numeric_limits<double>::infinity()))
+              top = 0;
+            double sum = 0;
+            inner.seek(0);
+            for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
+              sum += std::exp(static_cast<double>(widen(x[kept.offset + inner.offset])) - top);
+            y[o] = narrow<T>(static_cast<S>(std::log(sum) + top));
+            continue;
+          }
+          for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
+            acc = R::step(acc, widen(x[kept.offset + inner.offset]));
+          y[o] = narrow<T>(R::finish(acc, a.reduced_count));
         }
-        if (!(top > -std::numeric_limits<double>::infinity() &&
-              top < std::numeric_limits<double>::infinity()))
-          top = 0;
-        double sum = 0;
-        inner.seek(0);
-        for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
-          sum += std::exp(static_cast<double>(widen(x[kept.offset + inner.offset])) - top);
-        y[o] = narrow<T>(static_cast<S>(std::log(sum) + top));
-        continue;
-      }
-      for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
-        acc = R::step(acc, widen(x[kept.offset + inner.offset]));
-      y[o] = narrow<T>(R::finish(acc, a.reduced_count));
-    }
-  });
+      });
 }
 
 inline float finish_reduction(reduction op, float v, i64 n) {
@@ -207,31 +214,35 @@ inline float finish_reduction(reduction op, float v, i64 n) {
 }
 
 /// Float32: rows where the last axis is reduced, whole vectors of accumulators where it is kept.
-inline void vector_reduce(const simd_table& simd, reduction op, const reduce_axes& a, const float* x,
-                          float* y, const thread_pool_ref& pool) {
+inline void vector_reduce(const simd_table& simd, reduction op, const reduce_axes& a,
+                          const float* x, float* y, const thread_pool_ref& pool) {
   const bool rows = a.rank > 0 && a.reduced[a.rank - 1];
   const i64 last = a.rank > 0 ? a.dims[a.rank - 1] : 1;
   if (rows) {
     parallel_parts(pool, a.kept_count, 50000 / (a.reduced_count + 1) + 1,
                    [&](i64, i64 begin, i64 end) {
-      side_walk kept(a, false, false);
-      kept.seek(begin);
-      const side_walk outer(a, true, true);
-      const i64 pieces = outer.count();
-      for (i64 o = begin; o < end; ++o, kept.next()) {
-        side_walk inner = outer;
-        float acc = simd.reduce(op, x + kept.offset, last);
-        for (i64 i = 1; i < pieces; ++i) {
-          inner.next();
-          const float v = simd.reduce(op, x + kept.offset + inner.offset, last);
-          if (op == reduction::max) acc = binary_value<tile_op::max, float>(acc, v);
-          else if (op == reduction::min) acc = binary_value<tile_op::min, float>(acc, v);
-          else if (op == reduction::prod) acc *= v;
-          else acc += v;
-        }
-        y[o] = finish_reduction(op, acc, a.reduced_count);
-      }
-    });
+                     side_walk kept(a, false, false);
+                     kept.seek(begin);
+                     const side_walk outer(a, true, true);
+                     const i64 pieces = outer.count();
+                     for (i64 o = begin; o < end; ++o, kept.next()) {
+                       side_walk inner = outer;
+                       float acc = simd.reduce(op, x + kept.offset, last);
+                       for (i64 i = 1; i < pieces; ++i) {
+                         inner.next();
+                         const float v = simd.reduce(op, x + kept.offset + inner.offset, last);
+                         if (op == reduction::max)
+                           acc = binary_value<tile_op::max, float>(acc, v);
+                         else if (op == reduction::min)
+                           acc = binary_value<tile_op::min, float>(acc, v);
+                         else if (op == reduction::prod)
+                           acc *= v;
+                         else
+                           acc += v;
+                       }
+                       y[o] = finish_reduction(op, acc, a.reduced_count);
+                     }
+                   });
     return;
   }
   // The last axis is kept: split it so that accumulators stay in cache and threads have work.
@@ -244,20 +255,21 @@ inline void vector_reduce(const simd_table& simd, reduction op, const reduce_axe
   if (op == reduction::prod) start = 1;
   parallel_parts(pool, outer_kept * pieces, 50000 / (a.reduced_count * piece + 1) + 1,
                  [&](i64, i64 begin, i64 end) {
-    side_walk kept(a, false, true);
-    for (i64 u = begin; u < end; ++u) {
-      const i64 o = u / pieces, j0 = u % pieces * piece;
-      const i64 n = last - j0 < piece ? last - j0 : piece;
-      kept.seek(o);
-      float* const acc = y + o * last + j0;
-      for (i64 j = 0; j < n; ++j) acc[j] = start;
-      side_walk inner(a, true, false);
-      for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
-        simd.accumulate(op, acc, x + kept.offset + inner.offset + j0, n);
-      if (op == reduction::mean || op == reduction::l2 || op == reduction::log_sum)
-        for (i64 j = 0; j < n; ++j) acc[j] = finish_reduction(op, acc[j], a.reduced_count);
-    }
-  });
+                   side_walk kept(a, false, true);
+                   for (i64 u = begin; u < end; ++u) {
+                     const i64 o = u / pieces, j0 = u % pieces * piece;
+                     const i64 n = last - j0 < piece ? last - j0 : piece;
+                     kept.seek(o);
+                     float* const acc = y + o * last + j0;
+                     for (i64 j = 0; j < n; ++j) acc[j] = start;
+                     side_walk inner(a, true, false);
+                     for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
+                       simd.accumulate(op, acc, x + kept.offset + inner.offset + j0, n);
+                     if (op == reduction::mean || op == reduction::l2 || op == reduction::log_sum)
+                       for (i64 j = 0; j < n; ++j)
+                         acc[j] = finish_reduction(op, acc[j], a.reduced_count);
+                   }
+                 });
 }
 
 template <reduction Op>
@@ -296,7 +308,8 @@ errc run_reduce(const kernel_args& args) {
   return outcome;
 }
 
-// ---- ArgMax, ArgMin (1, 11, 12, 13) --------------------------------------------------------------
+// ---- ArgMax, ArgMin (1, 11, 12, 13)
+// --------------------------------------------------------------
 
 struct arg_state {
   i64 axis = 0;
@@ -304,9 +317,8 @@ struct arg_state {
 };
 
 inline result<kernel_state> prepare_arg(const prepare_args& args) {
-  return own(new (std::nothrow)
-                 arg_state{args.attributes.integer("axis", 0),
-                           args.attributes.integer("select_last_index", 0) != 0});
+  return own(new (std::nothrow) arg_state{args.attributes.integer("axis", 0),
+                                          args.attributes.integer("select_last_index", 0) != 0});
 }
 
 template <bool Max>
@@ -344,7 +356,8 @@ errc run_arg(const kernel_args& args) {
   return known ? errc::ok : errc::unsupported;
 }
 
-// ---- Softmax, LogSoftmax, Hardmax (1, 11, 13) ----------------------------------------------------
+// ---- Softmax, LogSoftmax, Hardmax (1, 11, 13)
+// ----------------------------------------------------
 
 enum class softmax_kind : std::uint8_t { softmax, log_softmax, hardmax };
 
@@ -381,8 +394,7 @@ void softmax_strided(const T* x, T* y, i64 n, i64 step) {
   S sum = 0;
   for (i64 i = 0; i < n; ++i) sum += std::exp(widen(x[i * step]) - top);
   if (Kind == softmax_kind::softmax) {
-    for (i64 i = 0; i < n; ++i)
-      y[i * step] = narrow<T>(std::exp(widen(x[i * step]) - top) / sum);
+    for (i64 i = 0; i < n; ++i) y[i * step] = narrow<T>(std::exp(widen(x[i * step]) - top) / sum);
   } else {
     const S shift = top + std::log(sum);
     for (i64 i = 0; i < n; ++i) y[i * step] = narrow<T>(widen(x[i * step]) - shift);
@@ -452,7 +464,8 @@ errc run_softmax(const kernel_args& args) {
   return outcome;
 }
 
-// ---- InstanceNormalization (1, 6), LayerNormalization (17), LRN (1, 13) --------------------------
+// ---- InstanceNormalization (1, 6), LayerNormalization (17), LRN (1, 13)
+// --------------------------
 
 struct normalization_state {
   const simd_table* simd = nullptr;
@@ -536,9 +549,11 @@ inline errc run_layer_normalization(const kernel_args& args) {
   if (gamma_count == 0 || n % gamma_count != 0 || beta_count == 0 || n % beta_count != 0)
     return errc::broadcast;
   float* const means = args.outputs.size() > 1 && args.outputs[1].type == dtype::f32
-                           ? args.outputs[1].as<float>() : nullptr;
+                           ? args.outputs[1].as<float>()
+                           : nullptr;
   float* const scales = args.outputs.size() > 2 && args.outputs[2].type == dtype::f32
-                            ? args.outputs[2].as<float>() : nullptr;
+                            ? args.outputs[2].as<float>()
+                            : nullptr;
   return with_real(x.type, [&]<class T>() {
     using S = typename accumulator<T>::type;
     parallel_parts(args.pool, rows, 30000 / n + 1, [&](i64, i64 begin, i64 end) {
@@ -586,22 +601,24 @@ inline errc run_lrn(const kernel_args& args) {
   const i64 before = (s.size - 1) / 2, after = s.size - 1 - before;
   return with_real(x.type, [&]<class T>() {
     using S = typename accumulator<T>::type;
-    parallel_parts(args.pool, x.dims[0] * channels, 20000 / (n * s.size) + 1,
-                   [&](i64, i64 begin, i64 end) {
-      for (i64 p = begin; p < end; ++p) {
-        const i64 c = p % channels;
-        const i64 lo = c < before ? 0 : c - before;
-        const i64 hi = c + after < channels ? c + after : channels - 1;
-        const T* image = x.as<const T>() + (p - c) * n;
-        for (i64 i = 0; i < n; ++i) {
-          S sum = 0;
-          for (i64 k = lo; k <= hi; ++k) sum += widen(image[k * n + i]) * widen(image[k * n + i]);
-          const S root = std::pow(static_cast<S>(s.bias) + static_cast<S>(s.alpha) /
-                                      static_cast<S>(s.size) * sum, static_cast<S>(s.beta));
-          y.as<T>()[p * n + i] = narrow<T>(widen(image[c * n + i]) / root);
-        }
-      }
-    });
+    parallel_parts(
+        args.pool, x.dims[0] * channels, 20000 / (n * s.size) + 1, [&](i64, i64 begin, i64 end) {
+          for (i64 p = begin; p < end; ++p) {
+            const i64 c = p % channels;
+            const i64 lo = c < before ? 0 : c - before;
+            const i64 hi = c + after < channels ? c + after : channels - 1;
+            const T* image = x.as<const T>() + (p - c) * n;
+            for (i64 i = 0; i < n; ++i) {
+              S sum = 0;
+              for (i64 k = lo; k <= hi; ++k)
+                sum += widen(image[k * n + i]) * widen(image[k * n + i]);
+              const S root = std::pow(
+                  static_cast<S>(s.bias) + static_cast<S>(s.alpha) / static_cast<S>(s.size) * sum,
+                  static_cast<S>(s.beta));
+              y.as<T>()[p * n + i] = narrow<T>(widen(image[c * n + i]) / root);
+            }
+          }
+        });
   });
 }
 

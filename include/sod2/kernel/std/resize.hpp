@@ -49,9 +49,12 @@ inline result<kernel_state> prepare_resize(const prepare_args& args) {
   kernel_state owner = *own(s);
   const auto& a = args.attributes;
   const std::string_view mode = a.string("mode", "nearest");
-  if (mode == "linear" || mode == "bilinear" || mode == "trilinear") s->mode = resize_mode::linear;
-  else if (mode == "cubic") s->mode = resize_mode::cubic;
-  else if (mode != "nearest") return error(errc::bad_attribute, "unknown Resize mode");
+  if (mode == "linear" || mode == "bilinear" || mode == "trilinear")
+    s->mode = resize_mode::linear;
+  else if (mode == "cubic")
+    s->mode = resize_mode::cubic;
+  else if (mode != "nearest")
+    return error(errc::bad_attribute, "unknown Resize mode");
   if (args.since_version < 11) {
     s->coordinates = resize_coordinates::asymmetric;
     s->nearest = resize_nearest::simple;
@@ -67,19 +70,29 @@ inline result<kernel_state> prepare_resize(const prepare_args& args) {
     return owner;
   }
   const std::string_view c = a.string("coordinate_transformation_mode", "half_pixel");
-  if (c == "half_pixel_symmetric") s->coordinates = resize_coordinates::half_pixel_symmetric;
-  else if (c == "pytorch_half_pixel") s->coordinates = resize_coordinates::pytorch_half_pixel;
-  else if (c == "align_corners") s->coordinates = resize_coordinates::align_corners;
-  else if (c == "asymmetric") s->coordinates = resize_coordinates::asymmetric;
-  else if (c == "tf_half_pixel_for_nn") s->coordinates = resize_coordinates::tf_half_pixel_for_nn;
-  else if (c == "tf_crop_and_resize") s->coordinates = resize_coordinates::tf_crop_and_resize;
+  if (c == "half_pixel_symmetric")
+    s->coordinates = resize_coordinates::half_pixel_symmetric;
+  else if (c == "pytorch_half_pixel")
+    s->coordinates = resize_coordinates::pytorch_half_pixel;
+  else if (c == "align_corners")
+    s->coordinates = resize_coordinates::align_corners;
+  else if (c == "asymmetric")
+    s->coordinates = resize_coordinates::asymmetric;
+  else if (c == "tf_half_pixel_for_nn")
+    s->coordinates = resize_coordinates::tf_half_pixel_for_nn;
+  else if (c == "tf_crop_and_resize")
+    s->coordinates = resize_coordinates::tf_crop_and_resize;
   else if (c != "half_pixel")
     return error(errc::bad_attribute, "unknown coordinate_transformation_mode");
   const std::string_view n = a.string("nearest_mode", "round_prefer_floor");
-  if (n == "round_prefer_ceil") s->nearest = resize_nearest::round_prefer_ceil;
-  else if (n == "floor") s->nearest = resize_nearest::floor;
-  else if (n == "ceil") s->nearest = resize_nearest::ceil;
-  else if (n != "round_prefer_floor") return error(errc::bad_attribute, "unknown nearest_mode");
+  if (n == "round_prefer_ceil")
+    s->nearest = resize_nearest::round_prefer_ceil;
+  else if (n == "floor")
+    s->nearest = resize_nearest::floor;
+  else if (n == "ceil")
+    s->nearest = resize_nearest::ceil;
+  else if (n != "round_prefer_floor")
+    return error(errc::bad_attribute, "unknown nearest_mode");
   s->cubic_a = a.real("cubic_coeff_a", -0.75);
   s->exclude_outside = a.integer("exclude_outside", 0) != 0;
   s->extrapolation = a.real("extrapolation_value", 0);
@@ -219,82 +232,85 @@ errc resize_rows(const resize_state& s, const resize_axis* axes, int rank, const
   i64 columns = resize_table / taps[last];
   if (columns > 256) columns = 256;
   const T fill = narrow<T>(static_cast<A>(s.extrapolation));
-  parallel_parts(pool, rows, 16384 / (width * taps[last]) + 1, [&](i64 begin_part, i64 begin, i64 end) {
-    static_cast<void>(begin_part);
-    std::int32_t column_index[resize_table];
-    A column_weight[resize_table];
-    bool column_inside[256];
-    i64 row_index[resize_outer][resize_outer_taps];
-    A row_weight[resize_outer][resize_outer_taps];
-    for (i64 j0 = 0; j0 < width; j0 += columns) {
-      const i64 n = width - j0 < columns ? width - j0 : columns;
-      bool all_inside = true;
-      for (i64 j = 0; j < n; ++j) {
-        column_inside[j] = resize_row(s, axes[last], j0 + j, taps[last], column_index + j,
-                                      column_weight + j, columns);
-        all_inside = all_inside && column_inside[j];
-      }
-      for (i64 r = begin; r < end; ++r) {
-        i64 rest = r, at = 0;
-        bool inside = true;
-        int active = outer_count;
-        for (int d = last - 1; d >= 0; --d) {
-          const i64 o = rest % axes[d].out;
-          rest /= axes[d].out;
-          if (!axes[d].active) {
-            at += o * stride[d];
-            continue;
+  parallel_parts(
+      pool, rows, 16384 / (width * taps[last]) + 1, [&](i64 begin_part, i64 begin, i64 end) {
+        static_cast<void>(begin_part);
+        std::int32_t column_index[resize_table];
+        A column_weight[resize_table];
+        bool column_inside[256];
+        i64 row_index[resize_outer][resize_outer_taps];
+        A row_weight[resize_outer][resize_outer_taps];
+        for (i64 j0 = 0; j0 < width; j0 += columns) {
+          const i64 n = width - j0 < columns ? width - j0 : columns;
+          bool all_inside = true;
+          for (i64 j = 0; j < n; ++j) {
+            column_inside[j] = resize_row(s, axes[last], j0 + j, taps[last], column_index + j,
+                                          column_weight + j, columns);
+            all_inside = all_inside && column_inside[j];
           }
-          // `outer` lists axes from the innermost outwards, as this loop meets them.
-          const int k = outer_count - active--;
-          inside = resize_row(s, axes[d], o, taps[d], row_index[k], row_weight[k], 1) && inside;
-        }
-        T* const to = y + r * width + j0;
-        if (!inside) {
-          for (i64 j = 0; j < n; ++j) to[j] = fill;
-          continue;
-        }
-        if constexpr (Nearest) {
-          for (int k = 0; k < outer_count; ++k) at += row_index[k][0] * stride[outer[k]];
-          const T* const from = x + at;
-          for (i64 j = 0; j < n; ++j) to[j] = from[column_index[j]];
-        } else {
-          A sum[256] = {};
-          i64 pick[resize_outer] = {};
-          while (true) {
-            i64 offset = at;
-            A w = 1;
-            for (int k = 0; k < outer_count; ++k) {
-              offset += row_index[k][pick[k]] * stride[outer[k]];
-              w *= row_weight[k][pick[k]];
+          for (i64 r = begin; r < end; ++r) {
+            i64 rest = r, at = 0;
+            bool inside = true;
+            int active = outer_count;
+            for (int d = last - 1; d >= 0; --d) {
+              const i64 o = rest % axes[d].out;
+              rest /= axes[d].out;
+              if (!axes[d].active) {
+                at += o * stride[d];
+                continue;
+              }
+              // `outer` lists axes from the innermost outwards, as this loop meets them.
+              const int k = outer_count - active--;
+              inside = resize_row(s, axes[d], o, taps[d], row_index[k], row_weight[k], 1) && inside;
             }
-            if (w != 0) {
-              const T* const from = x + offset;
-              for (i64 t = 0; t < taps[last]; ++t) {
-                const std::int32_t* const index = column_index + t * columns;
-                const A* const weight = column_weight + t * columns;
-                for (i64 j = 0; j < n; ++j)
-                  sum[j] += w * weight[j] * static_cast<A>(widen(from[index[j]]));
+            T* const to = y + r * width + j0;
+            if (!inside) {
+              for (i64 j = 0; j < n; ++j) to[j] = fill;
+              continue;
+            }
+            if constexpr (Nearest) {
+              for (int k = 0; k < outer_count; ++k) at += row_index[k][0] * stride[outer[k]];
+              const T* const from = x + at;
+              for (i64 j = 0; j < n; ++j) to[j] = from[column_index[j]];
+            } else {
+              A sum[256] = {};
+              i64 pick[resize_outer] = {};
+              while (true) {
+                i64 offset = at;
+                A w = 1;
+                for (int k = 0; k < outer_count; ++k) {
+                  offset += row_index[k][pick[k]] * stride[outer[k]];
+                  w *= row_weight[k][pick[k]];
+                }
+                if (w != 0) {
+                  const T* const from = x + offset;
+                  for (i64 t = 0; t < taps[last]; ++t) {
+                    const std::int32_t* const index = column_index + t * columns;
+                    const A* const weight = column_weight + t * columns;
+                    for (i64 j = 0; j < n; ++j)
+                      sum[j] += w * weight[j] * static_cast<A>(widen(from[index[j]]));
+                  }
+                }
+                int k = 0;
+                for (; k < outer_count; ++k) {
+                  if (++pick[k] < taps[outer[k]]) break;
+                  pick[k] = 0;
+                }
+                if (k == outer_count) break;
+              }
+              for (i64 j = 0; j < n; ++j) {
+                if constexpr (std::is_integral_v<T>)
+                  to[j] = convert_value<T>(sum[j]);
+                else
+                  to[j] = narrow<T>(sum[j]);
               }
             }
-            int k = 0;
-            for (; k < outer_count; ++k) {
-              if (++pick[k] < taps[outer[k]]) break;
-              pick[k] = 0;
-            }
-            if (k == outer_count) break;
-          }
-          for (i64 j = 0; j < n; ++j) {
-            if constexpr (std::is_integral_v<T>) to[j] = convert_value<T>(sum[j]);
-            else to[j] = narrow<T>(sum[j]);
+            if (!all_inside)
+              for (i64 j = 0; j < n; ++j)
+                if (!column_inside[j]) to[j] = fill;
           }
         }
-        if (!all_inside)
-          for (i64 j = 0; j < n; ++j)
-            if (!column_inside[j]) to[j] = fill;
-      }
-    }
-  });
+      });
   return errc::ok;
 }
 
@@ -309,11 +325,13 @@ inline errc run_resize(const kernel_args& args) {
     axes[d].in = x.dims[d];
     axes[d].out = y.dims[d];
     if (x.dims[d] == 0) return errc::value_range;
-    axes[d].scale = static_cast<double>(static_cast<float>(y.dims[d]) / static_cast<float>(x.dims[d]));
+    axes[d].scale =
+        static_cast<double>(static_cast<float>(y.dims[d]) / static_cast<float>(x.dims[d]));
   }
   const auto scale_input = static_cast<std::size_t>(s.scale_input);
   const bool has_scales = has_input(args, scale_input) && args.inputs[scale_input].count() > 0;
-  const bool has_sizes = s.size_input >= 0 && has_input(args, static_cast<std::size_t>(s.size_input)) &&
+  const bool has_sizes = s.size_input >= 0 &&
+                         has_input(args, static_cast<std::size_t>(s.size_input)) &&
                          args.inputs[static_cast<std::size_t>(s.size_input)].count() > 0;
   const int listed = s.axis_count >= 0 ? s.axis_count : rank;
   const auto axis_at = [&](int i) {
@@ -327,15 +345,14 @@ inline errc run_resize(const kernel_args& args) {
     for (int d = 0; d < rank; ++d) axes[d].scale = s.scales[d];
   } else if (has_scales) {
     if (args.inputs[scale_input].count() != listed) return errc::rank_mismatch;
-    for (int i = 0; i < listed; ++i)
-      axes[axis_at(i)].scale = real_at(args.inputs[scale_input], i);
+    for (int i = 0; i < listed; ++i) axes[axis_at(i)].scale = real_at(args.inputs[scale_input], i);
   } else if (has_sizes && s.policy != 0) {
     const tensor_view& sizes = args.inputs[static_cast<std::size_t>(s.size_input)];
     if (sizes.count() != listed) return errc::rank_mismatch;
     double scale = 0;
     for (int i = 0; i < listed; ++i) {
-      const double v = static_cast<double>(integer_at(sizes, i)) /
-                       static_cast<double>(axes[axis_at(i)].in);
+      const double v =
+          static_cast<double>(integer_at(sizes, i)) / static_cast<double>(axes[axis_at(i)].in);
       if (i == 0 || (s.policy == 1 ? v < scale : v > scale)) scale = v;
     }
     for (int i = 0; i < listed; ++i) axes[axis_at(i)].scale = scale;
@@ -364,7 +381,8 @@ inline errc run_resize(const kernel_args& args) {
   if (s.mode == resize_mode::nearest) {
     // Only extrapolation needs the type, and that is rare: others move by size.
     const auto nearest = [&]<class T>() {
-      return resize_rows<T, true>(s, axes + skip, rank - skip, x.as<const T>(), y.as<T>(), args.pool);
+      return resize_rows<T, true>(s, axes + skip, rank - skip, x.as<const T>(), y.as<T>(),
+                                  args.pool);
     };
     if (s.coordinates == resize_coordinates::tf_crop_and_resize) {
       errc outcome = errc::unsupported;
@@ -374,7 +392,8 @@ inline errc run_resize(const kernel_args& args) {
     return with_size(y.type, nearest);
   }
   const auto smooth = [&]<class T>() {
-    return resize_rows<T, false>(s, axes + skip, rank - skip, x.as<const T>(), y.as<T>(), args.pool);
+    return resize_rows<T, false>(s, axes + skip, rank - skip, x.as<const T>(), y.as<T>(),
+                                 args.pool);
   };
   switch (y.type) {
     case dtype::f32: return smooth.template operator()<float>();

@@ -8,7 +8,8 @@
 
 namespace sod2::kernel_detail {
 
-// ---- CumSum (11, 14) -----------------------------------------------------------------------------
+// ---- CumSum (11, 14)
+// -----------------------------------------------------------------------------
 
 struct cumsum_state {
   bool exclusive = false, reverse = false;
@@ -47,7 +48,8 @@ inline errc run_cumsum(const kernel_args& args) {
   return outcome;
 }
 
-// ---- Range (11) ----------------------------------------------------------------------------------
+// ---- Range (11)
+// ----------------------------------------------------------------------------------
 
 inline errc run_range(const kernel_args& args) {
   const tensor_view& y = args.outputs[0];
@@ -63,7 +65,8 @@ inline errc run_range(const kernel_args& args) {
   return outcome;
 }
 
-// ---- OneHot (9, 11) ------------------------------------------------------------------------------
+// ---- OneHot (9, 11)
+// ------------------------------------------------------------------------------
 
 inline result<kernel_state> prepare_one_hot(const prepare_args& args) {
   if (args.inputs.size() < 3 || !movable(input_type(args, 2)))
@@ -94,7 +97,8 @@ inline errc run_one_hot(const kernel_args& args) {
   });
 }
 
-// ---- TopK (1, 10, 11) ----------------------------------------------------------------------------
+// ---- TopK (1, 10, 11)
+// ----------------------------------------------------------------------------
 
 struct topk_state {
   i64 axis = -1;
@@ -156,8 +160,7 @@ inline errc run_topk(const kernel_args& args) {
   const i64 outer = product_of(x, 0, idx(axis)), n = x.dims[axis],
             inner = product_of(x, idx(axis) + 1, x.rank), k = y.dims[axis];
   if (k > n) return errc::value_range;
-  if (k == 0 || !y.present() || !where.present())
-    return k == 0 ? errc::ok : errc::unsupported;
+  if (k == 0 || !y.present() || !where.present()) return k == 0 ? errc::ok : errc::unsupported;
   errc outcome = errc::unsupported;
   with_storage(x.type, [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>) {
@@ -174,7 +177,8 @@ inline errc run_topk(const kernel_args& args) {
   return outcome;
 }
 
-// ---- NonZero (9, 13) -----------------------------------------------------------------------------
+// ---- NonZero (9, 13)
+// -----------------------------------------------------------------------------
 
 /// Output 0 is (rank, count) with count in `counts[0]`; its dim 1 on entry is the capacity.
 inline errc run_non_zero(const kernel_args& args) {

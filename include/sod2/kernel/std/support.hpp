@@ -40,8 +40,8 @@ class packed_floats {
   bool allocate(i64 count) {
     release();
     count_ = count;
-    data_ = static_cast<float*>(::operator new(idx(count > 0 ? count : 1) * 4,
-                                               std::align_val_t(64), std::nothrow));
+    data_ = static_cast<float*>(
+        ::operator new(idx(count > 0 ? count : 1) * 4, std::align_val_t(64), std::nothrow));
     return data_ != nullptr;
   }
   float* data() { return data_; }

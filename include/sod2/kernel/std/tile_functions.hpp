@@ -1,5 +1,5 @@
-// Tile instructions for every element type as plain loops. Float32 has vector versions of the common
-// ones in simd/; what stands here is the reference for them as well.
+// Tile instructions for every element type as plain loops. Float32 has vector versions of the
+// common ones in simd/; what stands here is the reference for them as well.
 #pragma once
 
 #include <cmath>
@@ -56,14 +56,20 @@ T integer_power(T base, T exponent) {
 template <tile_op Op, class T>
 auto binary_value(T a, T b) {
   if constexpr (Op == tile_op::add) {
-    if constexpr (is_real<T>) return static_cast<T>(a + b);
-    else return wrap_add(a, b);
+    if constexpr (is_real<T>)
+      return static_cast<T>(a + b);
+    else
+      return wrap_add(a, b);
   } else if constexpr (Op == tile_op::sub) {
-    if constexpr (is_real<T>) return static_cast<T>(a - b);
-    else return wrap_sub(a, b);
+    if constexpr (is_real<T>)
+      return static_cast<T>(a - b);
+    else
+      return wrap_sub(a, b);
   } else if constexpr (Op == tile_op::mul) {
-    if constexpr (is_real<T>) return static_cast<T>(a * b);
-    else return wrap_mul(a, b);
+    if constexpr (is_real<T>)
+      return static_cast<T>(a * b);
+    else
+      return wrap_mul(a, b);
   } else if constexpr (Op == tile_op::div) {
     if constexpr (is_real<T>) {
       return static_cast<T>(a / b);
@@ -109,11 +115,15 @@ auto binary_value(T a, T b) {
       return integer_power(a, b);
     }
   } else if constexpr (Op == tile_op::max) {
-    if constexpr (is_real<T>) return static_cast<T>(a > b || a != a ? a : b);
-    else return a > b ? a : b;
+    if constexpr (is_real<T>)
+      return static_cast<T>(a > b || a != a ? a : b);
+    else
+      return a > b ? a : b;
   } else if constexpr (Op == tile_op::min) {
-    if constexpr (is_real<T>) return static_cast<T>(a < b || a != a ? a : b);
-    else return a < b ? a : b;
+    if constexpr (is_real<T>)
+      return static_cast<T>(a < b || a != a ? a : b);
+    else
+      return a < b ? a : b;
   } else if constexpr (Op == tile_op::equal) {
     return a == b;
   } else if constexpr (Op == tile_op::less) {
@@ -140,8 +150,10 @@ auto binary_value(T a, T b) {
                                                     : static_cast<U>(a) >> n);
   } else {
     static_assert(Op == tile_op::prelu);
-    if constexpr (is_real<T>) return static_cast<T>(a < 0 ? a * b : a);
-    else return a < T(0) ? wrap_mul(a, b) : a;
+    if constexpr (is_real<T>)
+      return static_cast<T>(a < 0 ? a * b : a);
+    else
+      return a < T(0) ? wrap_mul(a, b) : a;
   }
 }
 
@@ -151,15 +163,22 @@ auto unary_value(T x, [[maybe_unused]] const tile_instruction& in) {
   [[maybe_unused]] const auto p = static_cast<T>(in.imm[0]);
   [[maybe_unused]] const auto q = static_cast<T>(in.imm[1]);
   if constexpr (Op == tile_op::neg) {
-    if constexpr (is_real<T>) return static_cast<T>(-x);
-    else return wrap_sub(static_cast<T>(0), x);
+    if constexpr (is_real<T>)
+      return static_cast<T>(-x);
+    else
+      return wrap_sub(static_cast<T>(0), x);
   } else if constexpr (Op == tile_op::abs) {
-    if constexpr (is_real<T>) return static_cast<T>(std::fabs(x));
-    else if constexpr (std::is_signed_v<T>) return x < 0 ? wrap_sub(static_cast<T>(0), x) : x;
-    else return x;
+    if constexpr (is_real<T>)
+      return static_cast<T>(std::fabs(x));
+    else if constexpr (std::is_signed_v<T>)
+      return x < 0 ? wrap_sub(static_cast<T>(0), x) : x;
+    else
+      return x;
   } else if constexpr (Op == tile_op::sign) {
-    if constexpr (is_real<T>) return x != x ? x : static_cast<T>((x > 0) - (x < 0));
-    else return static_cast<T>((x > 0) - (x < T(0)));
+    if constexpr (is_real<T>)
+      return x != x ? x : static_cast<T>((x > 0) - (x < 0));
+    else
+      return static_cast<T>((x > 0) - (x < T(0)));
   } else if constexpr (Op == tile_op::relu) {
     return x < T(0) ? T(0) : x;
   } else if constexpr (Op == tile_op::clip) {
@@ -242,11 +261,9 @@ auto unary_value(T x, [[maybe_unused]] const tile_instruction& in) {
     return static_cast<T>(T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440))));
   } else if constexpr (Op == tile_op::gelu_tanh) {
     return static_cast<T>(
-        T(0.5) * x *
-        (T(1) + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))));
+        T(0.5) * x * (T(1) + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))));
   } else if constexpr (Op == tile_op::mish) {
-    return static_cast<T>(
-        x * std::tanh((x > 0 ? x : T(0)) + std::log1p(std::exp(-std::fabs(x)))));
+    return static_cast<T>(x * std::tanh((x > 0 ? x : T(0)) + std::log1p(std::exp(-std::fabs(x)))));
   } else {
     static_assert(Op == tile_op::silu);
     return static_cast<T>(x / (T(1) + std::exp(-x)));
@@ -368,8 +385,7 @@ template <class F>
 constexpr bool with_number(dtype type, F&& f) {
   if (type == dtype::boolean || type == dtype::f16 || type == dtype::bf16) return false;
   return with_storage(type, [&]<class T>() {
-    if constexpr (!std::is_same_v<T, bool> && !std::is_same_v<T, half> &&
-                  !std::is_same_v<T, brain>)
+    if constexpr (!std::is_same_v<T, bool> && !std::is_same_v<T, half> && !std::is_same_v<T, brain>)
       f.template operator()<T>();
   });
 }
@@ -385,12 +401,11 @@ tile_function pick(dtype type) {
     constexpr bool stored_only = std::is_same_v<T, half> || std::is_same_v<T, brain>;
     constexpr bool boolean = std::is_same_v<T, bool>;
     constexpr bool number = !stored_only && !boolean;
-    constexpr bool wanted =
-        (Set == element_set::real && number && is_real<T>) ||
-        (Set == element_set::number && number) ||
-        (Set == element_set::integer && number && !is_real<T>) ||
-        (Set == element_set::boolean && boolean) ||
-        (Set == element_set::any_number_or_bool && (number || boolean));
+    constexpr bool wanted = (Set == element_set::real && number && is_real<T>) ||
+                            (Set == element_set::number && number) ||
+                            (Set == element_set::integer && number && !is_real<T>) ||
+                            (Set == element_set::boolean && boolean) ||
+                            (Set == element_set::any_number_or_bool && (number || boolean));
     if constexpr (wanted) {
       if constexpr (Unary)
         found = unary_loop<Op, T>;

@@ -36,8 +36,8 @@ struct tile_run {
   bool takes_scalars[tile_max_code] = {};
 };
 
-/// Binds operands to a program over the index space `dims`. Errors: `broadcast` when an operand does
-/// not fit, `unsupported` when an instruction has no code for its type.
+/// Binds operands to a program over the index space `dims`. Errors: `broadcast` when an operand
+/// does not fit, `unsupported` when an instruction has no code for its type.
 inline errc tile_bind(tile_run& run, const simd_table& simd, const tile_program& program,
                       std::span<const tensor_view> inputs, std::span<const std::int64_t> dims) {
   if (dims.size() > tile_max_rank || inputs.size() != program.inputs.size() ||
@@ -103,8 +103,7 @@ inline errc tile_bind(tile_run& run, const simd_table& simd, const tile_program&
     if (run.function[i] == nullptr) return errc::unsupported;
   }
   for (std::size_t k = 0; k < program.outputs.size(); ++k)
-    run.output_size[k] =
-        static_cast<std::int64_t>(bytes_of(program.registers[program.outputs[k]]));
+    run.output_size[k] = static_cast<std::int64_t>(bytes_of(program.registers[program.outputs[k]]));
   return errc::ok;
 }
 
@@ -184,8 +183,7 @@ inline void tile_execute(const tile_run& run, std::int64_t begin, std::int64_t e
   const bool rows = run.rank > 1;
   // Long rows are cut into equal pieces, so that no tile is a sliver.
   std::int64_t piece = run.tile;
-  if (rows && inner >= tile_short_row)
-    piece = ceil_div(inner, ceil_div(inner, run.tile));
+  if (rows && inner >= tile_short_row) piece = ceil_div(inner, ceil_div(inner, run.tile));
 
   for (std::int64_t pos = begin; pos < end;) {
     std::int64_t n = end - pos < run.tile ? end - pos : run.tile;
@@ -286,10 +284,9 @@ inline errc run_tile_on(const simd_table& simd, const tile_call& call) {
   }
   // A thread gets at least about 30 microseconds of work.
   const std::int64_t grain = ceil_div(32768, static_cast<std::int64_t>(p.code.size()) + 1);
-  parallel_parts(call.pool, run.count, grain,
-                 [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-                   tile_execute(run, begin, end);
-                 });
+  parallel_parts(
+      call.pool, run.count, grain,
+      [&](std::int64_t, std::int64_t begin, std::int64_t end) { tile_execute(run, begin, end); });
   return errc::ok;
 }
 

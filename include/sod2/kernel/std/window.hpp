@@ -10,8 +10,8 @@ namespace sod2::kernel_detail {
 
 enum class auto_pad : std::uint8_t { notset, same_upper, same_lower, valid };
 
-/// Decoded attributes; `rank` spatial axes, at most 3, stand in the LAST `rank` of three entries, so
-/// that 1-D and 2-D windows are 3-D windows with leading ones.
+/// Decoded attributes; `rank` spatial axes, at most 3, stand in the LAST `rank` of three entries,
+/// so that 1-D and 2-D windows are 3-D windows with leading ones.
 struct window_attributes {
   int rank = 0;  // 0: not stated by any attribute
   bool has_kernel = false;
@@ -122,7 +122,8 @@ inline i64 window_columns(const window& w, i64 lanes) {
 
 /// Walks one plane: `row(oy, ox, n, taps)` gets pointers to the first element of every tap for
 /// output columns [ox, ox + n); what lies outside the input reads as `fill`. Whole vectors may be
-/// read: rows are padded to a multiple of `lanes` outputs. Every input row is copied once per chunk.
+/// read: rows are padded to a multiple of `lanes` outputs. Every input row is copied once per
+/// chunk.
 template <class Row>
 void window_rows(const window& w, const float* plane, float fill, i64 columns, i64 lanes,
                  float* buffer, const Row& row) {
@@ -148,7 +149,8 @@ void window_rows(const window& w, const float* plane, float fill, i64 columns, i
         }
         for (i64 i = 0; i < lo; ++i) to[i] = fill;
         if (hi > lo)
-          std::memcpy(to + lo, plane + next * w.in[2] + x0 + lo, static_cast<std::size_t>(hi - lo) * 4);
+          std::memcpy(to + lo, plane + next * w.in[2] + x0 + lo,
+                      static_cast<std::size_t>(hi - lo) * 4);
         for (i64 i = hi; i < width; ++i) to[i] = fill;
       }
       i64 t = 0;
