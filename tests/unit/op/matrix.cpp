@@ -141,6 +141,8 @@ TEST_CASE("Conv, backward: exact for stride 1 only") {
   check_back<ops::conv_transpose>(
       {11, {no_rank(), in("8, 4, 2")}, attributes().ints("strides", {2})}, {"N, 4, 2*L"},
       {"rank 3 1=8 0=N 2=L"});
+  check_back<ops::conv>({11, {in("N, 3, H"), no_rank()}, attributes().ints("kernel_shape", {3})},
+                        {"N, 64, H - 2"}, {"", "rank 3 0=64"});
   check_back<ops::max_pool>({12, {no_rank()}, attributes().ints("kernel_shape", {3})}, {"N, C, L"},
                             {"rank 3 0=N 1=C 2=L + 2"});
 }
@@ -242,6 +244,8 @@ TEST_CASE("normalisations") {
       "node 'node': tensor 'in0' axis 1: dimension is not divisible (9 vs 4 groups)");
   check_back<ops::batch_normalization>({15, {no_rank(), c, c, c, c}}, {"N, _, H"},
                                        {"rank 3 0=N 2=H 1=C"});
+  check_back<ops::instance_normalization>({6, {no_rank(), no_rank(), no_rank()}}, {"N, 8, H"},
+                                          {"rank 3 0=N 1=8 2=H 1=8", "rank 1 0=8", "rank 1 0=8"});
 }
 
 TEST_CASE("recurrent layers") {

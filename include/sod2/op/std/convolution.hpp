@@ -60,7 +60,8 @@ status conv_forward(C& c, std::size_t x, std::size_t w) {
   return {};
 }
 
-/// Batch from the output, channels from the weight, spatial dims where the stride is 1.
+/// Batch from the output, channels from the weight, spatial dims where the stride is 1; the filters
+/// of a weight from the output.
 template <class C>
 status conv_back(C& c, std::size_t x, std::size_t w) {
   auto& domain = c.domain();
@@ -77,6 +78,8 @@ status conv_back(C& c, std::size_t x, std::size_t w) {
   }
   if (!out.rank_known()) return {};
   c.refine(x, 0, out.dims[0]);
+  c.refine_rank(w, rank);
+  c.refine(w, 0, out.dims[1]);
   window_attributes window;
   SOD2_TRY(read_window(c.attributes(), rank - 2, window));
   typename C::dim_list kernel;

@@ -15,12 +15,28 @@ status per_channel(C& c, std::size_t i) {
     SOD2_TRY(need_dim(c, i, 0, c.dims(0)[1], errc::channels));
   return {};
 }
+/// The shape of X from Y, its channels from a parameter, and the parameters [1, last) from either.
 template <class C>
-void channels_back(C& c, std::size_t i) {
-  if (c.output(0).rank_known()) c.refine_shape(0, c.output(0).dims.view());
-  if (c.rank_known(i) && c.dims(i).size() == 1 &&
-      ((c.rank_known(0) && c.dims(0).size() > 1) || c.output(0).dims.size() > 1))
-    c.refine(0, 1, c.dims(i)[0]);
+void channels_back(C& c, std::size_t last) {
+  const auto& out = c.output(0);
+  if (out.rank_known()) c.refine_shape(0, out.dims.view());
+  auto channels = typename C::value_type{};
+  bool found = false;
+  if (out.rank_known() && out.dims.size() > 1 && is_known(out.dims[1])) {
+    channels = out.dims[1];
+    found = true;
+  }
+  for (std::size_t i = 1; i < last; ++i)
+    if (!found && c.rank_known(i) && c.dims(i).size() == 1 && is_known(c.dims(i)[0])) {
+      channels = c.dims(i)[0];
+      found = true;
+    }
+  if (found && ((c.rank_known(0) && c.dims(0).size() > 1) || out.dims.size() > 1))
+    c.refine(0, 1, channels);
+  for (std::size_t i = 1; i < last; ++i) {
+    c.refine_rank(i, 1);
+    if (found) c.refine(i, 0, channels);
+  }
 }
 /// Softmax and its kin: attribute axis must be in range.
 struct along_axis {
@@ -67,7 +83,7 @@ struct batch_normalization {
   }
   template <class C>
   static status backward(C& c) {
-    detail::channels_back(c, 1);
+    detail::channels_back(c, 5);
     return {};
   }
 };
@@ -83,7 +99,7 @@ struct instance_normalization {
   }
   template <class C>
   static status backward(C& c) {
-    detail::channels_back(c, 1);
+    detail::channels_back(c, 3);
     return {};
   }
 };
@@ -107,7 +123,7 @@ struct group_normalization {
   template <class C>
   static status backward(C& c) {
     if (c.version() >= 21)
-      detail::channels_back(c, 1);
+      detail::channels_back(c, 3);
     else
       return detail::same_shape_back(c);
     return {};
