@@ -47,6 +47,12 @@ int run(int argc, char** argv) {
   add_missing(app, commands, "emit", "A model as C++ templates");
   add_missing(app, commands, "export", "An example model as ONNX");
   add_missing(app, commands, "report", "A model and its plan as one HTML page");
+  // The parser would only say that a command is missing.
+  bool known = argc < 2 || argv[1][0] == '-';
+  for (const tool::command& c : commands) known = known || c.app->get_name() == argv[1];
+  if (!known)
+    tool::fail(sod2::errc::invalid_argument,
+               "there is no command '" + std::string(argv[1]) + "', see sod2 --help");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -65,14 +71,15 @@ int main(int argc, char** argv) {
   for (int k = 1; k < argc; ++k) as_json = as_json || std::string_view(argv[k]) == "--json";
   try {
     const int status = run(argc, argv);
-    if (std::fflush(stdout) != 0) tool::fail(sod2::errc::io, "stdout cannot be written");
+    if (std::fflush(stdout) != 0) tool::fail(sod2::errc::io, "standard output cannot be written");
     return status;
   } catch (const tool::failure& f) {
     return tool::print_failure(f, as_json);
   } catch (const std::bad_alloc&) {
-    return tool::print_failure({tool::bad_input, sod2::error(sod2::errc::out_of_memory)}, as_json);
+    return tool::print_failure({tool::bad_input, sod2::error(sod2::errc::out_of_memory), {}},
+                               as_json);
   } catch (const std::exception& e) {
-    return tool::print_failure({tool::bad_input, sod2::error(sod2::errc::internal, e.what())},
+    return tool::print_failure({tool::bad_input, sod2::error(sod2::errc::internal, e.what()), {}},
                                as_json);
   }
 }

@@ -61,7 +61,8 @@ auto with_file(const loaded_model& m, Work&& work) {
   try {
     return work();
   } catch (failure& f) {
-    throw failure{f.status, std::move(f.error).in_file(m.path)};
+    f.error = std::move(f.error).in_file(m.path);
+    throw;
   }
 }
 

@@ -65,6 +65,18 @@ command& add_command(CLI::App& app, std::vector<command>& list, std::string name
   return added;
 }
 
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        std::int64_t n = 0;
+        if (to_number(text, n) && n >= least && n <= most) return {};
+        std::string range = std::to_string(least);
+        range += most == INT64_MAX ? " or more" : " to " + std::to_string(most);
+        return "'" + text + "' is no whole number, " + range;
+      },
+      "");
+}
+
 void add_model_options(CLI::App& app, model_options& o) {
   app.add_option("MODEL", o.model, "An .onnx file, or a folder that holds model.onnx")->required();
   app.add_option("--dim", o.dims,
@@ -77,13 +89,13 @@ void add_model_options(CLI::App& app, model_options& o) {
 }
 
 void add_run_options(CLI::App& app, run_options& o) {
-  app.add_option("--threads", o.threads, "Threads of the session")->check(CLI::Range(1, 1024));
+  app.add_option("--threads", o.threads, "Threads of the session")->check(whole_number(1, 1024));
   app.add_option("--policy", o.policy,
                  "sod2, no_opt, reinit, max_alloc, all_branches, shape_vm or static_fusion");
   app.add_option("--disable", o.disable, "Any of fusion,order,memory,versions");
   app.add_option("--tuned", o.tuned, "Tuning records");
   app.add_option("--memory-budget", o.memory_budget, "Most bytes that the arena may take")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   app.add_option("--bucket", o.bucket, "NAME=32,64,128: pads a symbol to the next bucket")
       ->allow_extra_args(false);
 }

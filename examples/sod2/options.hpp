@@ -42,6 +42,9 @@ struct command {
 command& add_command(CLI::App& app, std::vector<command>& list, std::string name,
                      std::string description, bool with_json = true);
 
+/// For option values: a whole number, `least` or more.
+CLI::Validator whole_number(std::int64_t least, std::int64_t most = INT64_MAX);
+
 /// Model and shapes, common to analyze, plan and run.
 struct model_options {
   std::string model;

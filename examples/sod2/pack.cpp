@@ -1,4 +1,5 @@
 // sod2 pack: placement alone.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +18,8 @@ struct pack_options {
 
 sod2::placement_plan place(const sod2::placement_problem& p, const pack_options& o) {
   sod2::placement_options budget;
-  budget.work = static_cast<std::uint64_t>(o.budget_ms) * sod2::placement_work_per_ms;
+  budget.work = static_cast<std::uint64_t>(std::min(o.budget_ms, std::int64_t{1} << 32)) *
+                sod2::placement_work_per_ms;
   if (o.algorithm == "greedy") return sod2::place_greedy(p);
   if (o.algorithm == "peak_first") return sod2::place_peak_first(p);
   if (o.algorithm == "exact") return sod2::place_exact(p, budget);
@@ -31,15 +33,6 @@ int pack(const pack_options& o, bool as_json) {
   const stopwatch watch;
   const sod2::placement_plan plan = place(file->problem, o);
   const double us = watch.us();
-  need(sod2::validate(file->problem, plan));
-  if (o.capacity > 0 && !plan.feasible)
-    fail(sod2::error(sod2::errc::infeasible, plan.lower_bound_bytes > o.capacity
-                                                 ? "no placement fits into the capacity"
-                                                 : "no placement was found within the capacity")
-             .in_file(o.file)
-             .between("peak " + std::to_string(plan.peak_bytes),
-                      "capacity " + std::to_string(o.capacity)));
-  if (!o.output.empty()) write_text(o.output, sod2::write_placement_csv(*file, &plan));
   json report = {{"buffers", file->problem.buffers.size()},
                  {"peak_bytes", plan.peak_bytes},
                  {"lower_bound_bytes", plan.lower_bound_bytes},
@@ -51,6 +44,18 @@ int pack(const pack_options& o, bool as_json) {
     for (std::int64_t at : plan.offsets) offsets.push_back(at);
     report["offsets"] = std::move(offsets);
   }
+  if (o.capacity > 0 && !plan.feasible)
+    throw failure{
+        answer_is_no,
+        sod2::error(sod2::errc::infeasible, plan.lower_bound_bytes > o.capacity
+                                                ? "no placement fits into the capacity"
+                                                : "no placement was found within the capacity")
+            .in_file(o.file)
+            .between("peak " + std::to_string(plan.peak_bytes),
+                     "capacity " + std::to_string(o.capacity)),
+        std::move(report)};
+  need(sod2::validate(file->problem, plan));
+  if (!o.output.empty()) write_text(o.output, sod2::write_placement_csv(*file, &plan));
   print_report(report, as_json);
   return success;
 }
@@ -61,12 +66,12 @@ void add_pack(CLI::App& app, std::vector<command>& list) {
   auto o = std::make_shared<pack_options>();
   c.app->add_option("FILE", o->file, "Columns id,lower,upper,size and optionally alignment")
       ->required();
-  c.app->add_option("--capacity", o->capacity, "Bytes of the arena")->check(CLI::PositiveNumber);
+  c.app->add_option("--capacity", o->capacity, "Bytes of the arena")->check(whole_number(1));
   c.app->add_option("--algorithm", o->algorithm, "greedy, peak_first, portfolio or exact")
       ->check(CLI::IsMember({"greedy", "peak_first", "portfolio", "exact"}))
       ->capture_default_str();
   c.app->add_option("--budget-ms", o->budget_ms, "Search effort, about this many milliseconds")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->check(whole_number(0))
       ->capture_default_str();
   c.app->add_option("-o", o->output, "Writes the CSV with a column of offsets");
   c.run = [o, &c] { return pack(*o, c.as_json); };

@@ -12,7 +12,7 @@ namespace tool {
 void fail(sod2::error e) {
   const sod2::errc code = e.code();
   const bool no = code == sod2::errc::infeasible || code == sod2::errc::budget;
-  throw failure{no ? answer_is_no : bad_input, std::move(e)};
+  throw failure{no ? answer_is_no : bad_input, std::move(e), json::object()};
 }
 void fail(sod2::errc code, std::string message) { fail(sod2::error(code, std::move(message))); }
 void not_built(std::string_view what) {
@@ -84,7 +84,9 @@ int print_failure(const failure& f, bool as_json) {
       e["left"] = d.left;
       e["right"] = d.right;
     }
-    std::printf("%s\n", dump({{"error", std::move(e)}}).c_str());
+    json object = f.fields;
+    object["error"] = std::move(e);
+    std::printf("%s\n", dump(object).c_str());
   }
   return f.status;
 }

@@ -24,6 +24,7 @@ enum exit_status : int {
 struct failure {
   int status = bad_input;
   sod2::error error;
+  json fields = json::object();  // of the report, as far as it goes
 };
 [[noreturn]] void fail(sod2::error e);
 [[noreturn]] void fail(sod2::errc code, std::string message);
@@ -40,8 +41,8 @@ inline void need(sod2::status s) {
   if (!s) fail(std::move(s).error());
 }
 
-/// Prints a failure as the contract says: one line on stderr, with `as_json` also an object on
-/// stdout. Returns the exit status.
+/// Prints a failure as the contract says: one line on stderr, with `as_json` also an object with
+/// `error` on stdout. Returns the exit status.
 int print_failure(const failure& f, bool as_json);
 
 /// The name of a code in JSON, like "malformed_model".

@@ -155,7 +155,7 @@ void add_run(CLI::App& app, std::vector<command>& list) {
   c.app->add_option("--seed", o->seed, "Of the inputs that are not given")->capture_default_str();
   c.app->add_option("--output-dir", o->output_dir, "Writes the outputs there as .npy");
   c.app->add_option("--repeat", o->repeat, "Number of runs; times are those after the first")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1))
       ->capture_default_str();
   c.app->add_flag("--frozen", o->frozen, "Binds all symbols before compiling");
   c.app->add_option("--profile", o->profile, "Writes a Chrome trace (not built yet)");

@@ -156,7 +156,8 @@ host_tensor read_tensor_file(const std::string& path) {
   try {
     return npy ? read_npy(file->view()) : read_pb(file->view());
   } catch (failure& f) {
-    throw failure{f.status, std::move(f.error).in_file(path)};
+    f.error = std::move(f.error).in_file(path);
+    throw;
   }
 }
 
