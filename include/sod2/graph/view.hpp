@@ -22,7 +22,44 @@ inline constexpr std::uint32_t no_index = 0xffffffff;
 namespace detail {
 template <class G>
 class view_builder;
-}
+
+// Open-addressing map from a user's handle to a dense index.
+class handle_map {
+ public:
+  std::uint32_t find(std::uint64_t key) const {
+    if (slots_.empty()) return no_index;
+    for (std::size_t i = hash_mix(0, key) & (slots_.size() - 1);;
+         i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i].index == no_index) return no_index;
+      if (slots_[i].key == key) return slots_[i].index;
+    }
+  }
+  void insert(std::uint64_t key, std::uint32_t index) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    place(key, index);
+    ++count_;
+  }
+
+ private:
+  struct slot {
+    std::uint64_t key = 0;
+    std::uint32_t index = no_index;
+  };
+  void place(std::uint64_t key, std::uint32_t index) {
+    std::size_t i = hash_mix(0, key) & (slots_.size() - 1);
+    while (slots_[i].index != no_index) i = (i + 1) & (slots_.size() - 1);
+    slots_[i] = {key, index};
+  }
+  void grow() {
+    vector<slot> old = std::move(slots_);
+    slots_ = vector<slot>(old.empty() ? 64 : old.size() * 2);
+    for (const slot& s : old)
+      if (s.index != no_index) place(s.key, s.index);
+  }
+  vector<slot> slots_;
+  std::size_t count_ = 0;
+};
+}  // namespace detail
 
 class graph_view {
  public:
@@ -68,6 +105,11 @@ class graph_view {
   const declared_value& declared(value_id v) const { return values_[v.index].declared; }
   bool is_constant(value_id v) const { return values_[v.index].declared.constant.present(); }
   std::uint64_t user_key(value_id v) const { return values_[v.index].user; }
+  /// The value with this key, or `absent`.
+  value_id find_value(std::uint64_t key) const {
+    const std::uint32_t id = value_ids_.find(key);
+    return id == no_index ? absent : value_id{id};
+  }
   /// Is v an output of the root scope?
   bool is_graph_output(value_id v) const { return values_[v.index].is_output; }
 
@@ -127,46 +169,10 @@ class graph_view {
   vector<scope_id> node_scopes_;
   vector<std::uint32_t> consumer_first_;
   vector<node_id> consumers_;
+  detail::handle_map value_ids_;
 };
 
 namespace detail {
-
-// Open-addressing map from a user's handle to a dense index.
-class handle_map {
- public:
-  std::uint32_t find(std::uint64_t key) const {
-    if (slots_.empty()) return no_index;
-    for (std::size_t i = hash_mix(0, key) & (slots_.size() - 1);;
-         i = (i + 1) & (slots_.size() - 1)) {
-      if (slots_[i].index == no_index) return no_index;
-      if (slots_[i].key == key) return slots_[i].index;
-    }
-  }
-  void insert(std::uint64_t key, std::uint32_t index) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
-    place(key, index);
-    ++count_;
-  }
-
- private:
-  struct slot {
-    std::uint64_t key = 0;
-    std::uint32_t index = no_index;
-  };
-  void place(std::uint64_t key, std::uint32_t index) {
-    std::size_t i = hash_mix(0, key) & (slots_.size() - 1);
-    while (slots_[i].index != no_index) i = (i + 1) & (slots_.size() - 1);
-    slots_[i] = {key, index};
-  }
-  void grow() {
-    vector<slot> old = std::move(slots_);
-    slots_ = vector<slot>(old.empty() ? 64 : old.size() * 2);
-    for (const slot& s : old)
-      if (s.index != no_index) place(s.key, s.index);
-  }
-  vector<slot> slots_;
-  std::size_t count_ = 0;
-};
 
 template <class Handle>
 std::uint64_t key_of(Handle h) {
@@ -258,11 +264,11 @@ class view_builder {
     entry.user = key_of(v);
     entry.declared = facts_of(v);
     view_.values_.push_back(std::move(entry));
-    ids_.insert(key_of(v), id);
+    view_.value_ids_.insert(key_of(v), id);
     return id;
   }
   status define_input(value_handle v, scope_id scope) {
-    if (ids_.find(key_of(v)) != no_index)
+    if (view_.value_ids_.find(key_of(v)) != no_index)
       return error(errc::duplicate_value).at_tensor(name_of(v, "input"));
     const std::string fallback = "input" + std::to_string(view_.scopes_[scope.index].inputs.size());
     const std::uint32_t id = add_value(v, scope, fallback);
@@ -302,7 +308,7 @@ class view_builder {
       for (auto v : traits::outputs(graph_, n)) {
         std::uint32_t out = 0;
         if (!absent(v)) {
-          if (ids_.find(key_of(v)) != no_index)
+          if (view_.value_ids_.find(key_of(v)) != no_index)
             return error(errc::duplicate_value).at_node(name).at_tensor(name_of(v, "output"));
           out = add_value(v, scope, local + ":" + std::to_string(k));
           view_.values_[out].producer = id;
@@ -342,7 +348,7 @@ class view_builder {
   // A value used before any definition must be a constant.
   result<value_id> use(value_handle v, std::string_view node, scope_id scope) {
     if (absent(v)) return sod2::absent;
-    if (const std::uint32_t id = ids_.find(key_of(v)); id != no_index) {
+    if (const std::uint32_t id = view_.value_ids_.find(key_of(v)); id != no_index) {
       if (!visible(id, scope))
         return error(errc::undefined_value).at_node(node).at_tensor(name_of(v, "value"));
       return value_id{id};
@@ -471,7 +477,6 @@ class view_builder {
 
   const G& graph_;
   graph_view view_;
-  handle_map ids_;
   vector<node_handle> handles_;
   vector<vector<node_id>> scope_nodes_;
   vector<pending_output> outputs_;
@@ -479,6 +484,22 @@ class view_builder {
 };
 
 }  // namespace detail
+
+/// The view's id of a value of the graph of type G that it was made from, `absent` if it has none.
+/// Ids of a view are its own: those of the reference graph are handles like any other.
+template <operator_graph G>
+value_id find_value(const graph_view& view, typename graph_traits<G>::value_handle v) {
+  return view.find_value(detail::key_of(v));
+}
+/// The handles of the graph of type G that a view was made from.
+template <operator_graph G>
+typename graph_traits<G>::node_handle user_handle(const graph_view& view, node_id n) {
+  return detail::handle_of<typename graph_traits<G>::node_handle>(view.user_key(n));
+}
+template <operator_graph G>
+typename graph_traits<G>::value_handle user_handle(const graph_view& view, value_id v) {
+  return detail::handle_of<typename graph_traits<G>::value_handle>(view.user_key(v));
+}
 
 /// Builds the dense view of any graph with traits. The graph must outlive the view (attributes and
 /// constants are read through it). Errors: undefined_value, duplicate_value, cycle, each naming the

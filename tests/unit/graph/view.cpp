@@ -344,8 +344,10 @@ TEST_CASE("handles of a view lead back to the user's graph") {
   REQUIRE(view->order().size() == 2);
   CHECK(view->operator_name(view->order()[0]) == "dense");
   CHECK(view->user_key(view->order()[0]) == reinterpret_cast<std::uintptr_t>(first));
-  CHECK(view->user_key(view->order()[1]) == reinterpret_cast<std::uintptr_t>(second));
-  CHECK(view->user_key(value_named(*view, "hidden")) == reinterpret_cast<std::uintptr_t>(h));
+  CHECK(user_handle<pointer_net>(*view, view->order()[1]) == second);
+  CHECK(user_handle<pointer_net>(*view, value_named(*view, "hidden")) == h);
+  CHECK(find_value<pointer_net>(*view, y) == value_named(*view, "out"));
+  CHECK(find_value<pointer_net>(*view, net.add("stranger")) == absent);
   CHECK(view->inputs(view->order()[0])[1] == absent);  // a null pointer is an absent value
   CHECK_FALSE(view->attributes(view->order()[0])("axis"));
   CHECK(view->opset(view->order()[0]) == newest_opset);
@@ -361,6 +363,7 @@ TEST_CASE("a graph with nothing but the required traits is enough, with integers
   REQUIRE(view->order().size() == 2);
   CHECK(view->operator_name(view->order()[0]) == "first");
   CHECK(view->user_key(view->inputs()[0]) == 0);
+  CHECK(user_handle<minimal_net>(*view, view->order()[0]) == 1);
   CHECK(view->value_count() == 5);
   CHECK_FALSE(view->declared(view->inputs()[0]).has_shape);
   CHECK(view->name(view->order()[0]) == "first_1");
