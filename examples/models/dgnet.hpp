@@ -33,7 +33,7 @@ inline tensor channel_mask(network& n, tensor x, std::int64_t out) {
   const std::int64_t hidden = x.channels < 4 ? 1 : x.channels / 4;
   tensor y = n.conv(n.global_pool(x), "squeeze", hidden, {.bias = false});
   y = n.relu(n.batch_norm(y, "bn"));
-  const tensor weights = n.weight("expand.weight", {out, hidden, 1, 1}, hidden);
+  const tensor weights = n.weight("expand.weight", {out, hidden, 1, 1}, hidden, 0.5);
   const tensor bias = n.weight_around("expand.bias", {out}, n.gate_bias(), 0.2);
   return n.flatten({is_open(n, n.op("Conv", {y, weights, bias})), out});
 }

@@ -28,7 +28,7 @@ struct config {
   std::int64_t size = 0;   // side of inputs whose size is fixed; 0: as published
   weight_source weights = weight_source::declared;
   std::uint64_t seed = 1;
-  double open = 0.85;  // share of gates that open, for synthetic weights
+  double open = 0.85;  // about the share of gates that open, for synthetic weights
 };
 
 /// A value and its number of features: what a layer's weights must fit to.
@@ -102,8 +102,9 @@ class network {
   void output(tensor x, std::string name) { graph_.output(x, std::move(name)); }
 
   /// A trained tensor: He-normal for `fan_in` inputs per element, or `mean` with some spread.
-  tensor weight(std::string_view name, std::vector<std::int64_t> dims, std::int64_t fan_in) {
-    return make(name, std::move(dims), 0, std::sqrt(2.0 / static_cast<double>(fan_in)));
+  tensor weight(std::string_view name, std::vector<std::int64_t> dims, std::int64_t fan_in,
+                double gain = 1) {
+    return make(name, std::move(dims), 0, gain * std::sqrt(2.0 / static_cast<double>(fan_in)));
   }
   tensor weight_around(std::string_view name, std::vector<std::int64_t> dims, double mean,
                        double spread) {
@@ -258,11 +259,11 @@ class network {
     const tensor y{matmul(x, weight("weight", {x.channels, out}, x.channels)), out};
     return bias ? add(y, weight_around("bias", {out}, 0, 0.05)) : y;
   }
-  /// Fully connected over a matrix.
-  tensor gemm(tensor x, std::string_view name, std::int64_t out) {
+  /// Fully connected over a matrix; `gain` scales synthetic weights.
+  tensor gemm(tensor x, std::string_view name, std::int64_t out, double gain = 1) {
     const auto here = part(name);
     return {op("Gemm",
-               {x, weight("weight", {out, x.channels}, x.channels),
+               {x, weight("weight", {out, x.channels}, x.channels, gain),
                 weight_around("bias", {out}, 0, 0.05)},
                {{"transB", 1}}),
             out};

@@ -11,7 +11,7 @@ namespace models::ranet {
 
 inline constexpr std::int64_t scales = 4, block_step = 2;
 inline constexpr std::int64_t factor[] = {4, 2, 2, 1};  // of channels and of bottlenecks
-inline constexpr double confidence = 0.5;
+inline constexpr double sharpness = 8;  // of synthetic logits: some exits must be sure
 
 inline tensor conv_bn_relu(network& n, tensor x, std::string_view name, std::int64_t out,
                            std::int64_t kernel = 1, std::int64_t stride = 1) {
@@ -68,13 +68,14 @@ inline tensor classifier(network& n, tensor x) {
   const auto here = n.part("classifier");
   x = n.named(conv_bn_relu(n, x, "0", x.channels, 3, 2), "half");
   x = n.named(conv_bn_relu(n, x, "1", x.channels, 3, 2), "quarter");
-  return n.gemm(n.flatten(n.global_pool(x)), "linear", n.wide(resnet::classes));
+  return n.gemm(n.flatten(n.global_pool(x)), "linear", n.wide(resnet::classes), sharpness);
 }
 
-/// Is every sample of the batch sure of its class?
+/// Is every sample of the batch sure of its class? The surer it must be, the more blocks run.
 inline tensor is_sure(network& n, tensor logits) {
   const tensor best = n.op("ReduceMax", {n.softmax(logits, 1)}, {{"axes", {1}}, {"keepdims", 0}});
-  return n.op("GreaterOrEqual", {n.op("ReduceMin", {best}, {{"keepdims", 0}}), n.real(confidence)});
+  return n.op("GreaterOrEqual",
+              {n.op("ReduceMin", {best}, {{"keepdims", 0}}), n.real(n.settings().open)});
 }
 
 /// Block `index` of sub-network `scale` and all that follows: what the model says from there on.
