@@ -125,10 +125,10 @@ struct sod2::graph_traits<engine::net> {
 };
 // [traits]
 
-// [operators]
 // One struct an operator: what it is called and the shape of its output, over any kind of dims.
 constexpr int since_ever[] = {1};
 
+// [operator]
 struct fully_connected {
   static constexpr sod2::op_info info{
       .name = "fully_connected", .domain = "engine", .versions = since_ever, .inputs = {2, 2}};
@@ -142,6 +142,7 @@ struct fully_connected {
     return {};
   }
 };
+// [operator]
 struct rectify {
   static constexpr sod2::op_info info{
       .name = "rectify", .domain = "engine", .versions = since_ever};
@@ -164,7 +165,6 @@ struct join {
     return {};
   }
 };
-// [operators]
 
 // ---- planning: once, for every batch
 // -------------------------------------------------------------
@@ -312,7 +312,7 @@ int main() {
     return 1;
   }
   std::vector<float> arena;
-  for (const std::size_t batch : {3, 50}) {
+  for (const std::size_t batch : {std::size_t{3}, std::size_t{50}}) {
     std::vector<float> input = values(batch * 16, 3);
     const std::int64_t bytes = run(*planned, *x, input, arena);
     const std::vector<float> want = plain(input, w1->weights, w2->weights);
