@@ -4,4 +4,5 @@
 #include <sod2/rdp/analysis.hpp>
 #include <sod2/rdp/explain.hpp>
 #include <sod2/rdp/regions.hpp>
+#include <sod2/rdp/scenario.hpp>
 #include <sod2/rdp/solver.hpp>

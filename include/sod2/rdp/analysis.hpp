@@ -27,12 +27,20 @@ struct symbol_declaration {
   symbol_facts facts;
 };
 
+/// The outcome of one conditional node: true takes the first arm.
+struct decision {
+  node_id node{};
+  bool outcome = true;
+};
+
 struct analysis_options {
   /// Ranges and strides of symbols; lo == hi binds a symbol. Unnamed input dims are
   /// `<input>.<axis>`.
   std::vector<symbol_declaration> symbols;
   /// Small integer inputs whose elements become symbols `<input>[i]`.
   std::vector<std::string> shape_inputs;
+  /// Outcomes that a scenario assumes of conditional nodes; see rdp/scenario.hpp.
+  std::vector<decision> decided;
 };
 
 /// Something a run must satisfy and analysis could not prove.
@@ -183,6 +191,18 @@ class rdp_transfer {
       if (f.rank == rank_state::undefined) f.rank = rank_state::unknown;
       for (dim& d : f.dims) d = d.is_undefined() ? dim::unknown() : out_.context_.resolve(d);
       for (dim& d : f.elements) d = d.is_undefined() ? dim::unknown() : out_.context_.resolve(d);
+    }
+    // What an arm that cannot run would make does not exist: it has no elements.
+    for (std::size_t v = 1; v < view_.value_count(); ++v) {
+      symbolic_fact& f = out_.facts_[v];
+      if (f.kind == fact_kind::sequence || f.kind == fact_kind::optional) continue;
+      if (!never_made(value_id{v})) continue;
+      if (!f.rank_known()) {
+        f.rank = rank_state::known;
+        f.dims.assign(1, out_.context_.zero());
+      }
+      for (dim& d : f.dims)
+        if (!d.is_known()) d = out_.context_.zero();
     }
     for (std::size_t i = 0; i < view_.node_count(); ++i) classify(node_id{i});
   }
@@ -340,6 +360,12 @@ class rdp_transfer {
     for (dim d : f.dims)
       if (!d.is_known()) return false;
     return true;
+  }
+  bool never_made(value_id v) const {
+    for (scope_id s = view_.scope(v); s != graph_view::root();
+         s = view_.scope(node_id{view_.owner(s)}))
+      if (impossible_[s.index] != 0) return true;
+    return false;
   }
   /// A node that cannot run makes its arm impossible: the model is refused only if a run takes it.
   status exclude(node_id n, error why) {
@@ -547,6 +573,8 @@ class rdp_transfer {
   bool is_open(scope_id s) const;
   /// The truth of a boolean scalar, where it is proved.
   tri truth(value_id v) const;
+  /// The outcome of a conditional node, proved or assumed by the scenario.
+  tri outcome(node_id n);
 
   bool all_elements_known(const symbolic_fact& f) const {
     if (!f.has_value) return false;

@@ -635,13 +635,14 @@ struct where {
     for (std::size_t k = 0; k < at[0].size(); ++k) {
       const auto x = c.value(1)[static_cast<std::size_t>(at[1][k])];
       const auto y = c.value(2)[static_cast<std::size_t>(at[2][k])];
-      const tri t = detail::truth(c.domain(), c.value(0)[static_cast<std::size_t>(at[0][k])]);
+      const auto condition = c.value(0)[static_cast<std::size_t>(at[0][k])];
+      const tri t = detail::truth(c.domain(), condition);
       if (t != tri::unknown)
         out.push(t == tri::yes ? x : y);
       else if (is_known(x) && is_known(y) && c.domain().decide_eq(x, y) == tri::yes)
         out.push(x);
       else
-        out.push_unknown();
+        out.push(detail::select(c.domain(), condition, x, y));
     }
     out.commit(0);
     return {};

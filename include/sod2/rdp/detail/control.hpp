@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sod2/rdp/analysis.hpp>
+#include <sod2/rdp/detail/condition.hpp>
 
 namespace sod2 {
 
@@ -32,6 +33,31 @@ inline tri rdp_transfer::truth(value_id v) const {
   return d.is_known() && c.is_constant(d) ? to_tri(c.value(d) != 0) : tri::unknown;
 }
 
+inline tri rdp_transfer::outcome(node_id n) {
+  const value_id condition = view_.inputs(n)[0];
+  if (const tri proved = truth(condition); proved != tri::unknown) return proved;
+  dim_context& c = out_.context_;
+  const symbolic_fact& f = out_.facts_[condition.index];
+  for (const decision& d : options_.decided) {
+    if (d.node != n) {
+      // The same condition elsewhere has the same outcome, its complement the opposite one.
+      const symbolic_fact& other = out_.facts_[view_.inputs(d.node)[0].index];
+      if (!f.has_value || !other.has_value || f.elements.size() != 1 ||
+          other.elements.size() != 1 || !f.elements[0].is_known() || !other.elements[0].is_known())
+        continue;
+      if (c.decide_eq(f.elements[0], other.elements[0]) == tri::yes) return to_tri(d.outcome);
+      if (c.decide_eq(c.add(f.elements[0], other.elements[0]), c.one()) == tri::yes)
+        return to_tri(!d.outcome);
+      continue;
+    }
+    // What the outcome says of sizes is a fact of the scenario.
+    if (f.has_value && f.elements.size() == 1 && f.elements[0].is_known())
+      detail::assume(c, f.elements[0], d.outcome);
+    return to_tri(d.outcome);
+  }
+  return tri::unknown;
+}
+
 template <class Changed>
 status rdp_transfer::visit_control(node_id n, Changed& changed) {
   const std::string_view op = view_.operator_name(n);
@@ -46,7 +72,7 @@ template <class Changed>
 status rdp_transfer::visit_if(node_id n, Changed& changed) {
   const auto scopes = view_.scopes(n);
   const auto outputs = view_.outputs(n);
-  const tri taken = truth(view_.inputs(n)[0]);
+  const tri taken = outcome(n);
   const auto arm_name = [&](scope_id s) {
     const std::string_view full = view_.name(s);
     return full.substr(full.rfind('/') == std::string_view::npos ? 0 : full.rfind('/') + 1);
@@ -68,6 +94,15 @@ status rdp_transfer::visit_if(node_id n, Changed& changed) {
       first = false;
     }
     if (!first) SOD2_TRY(merge(n, outputs[i], merged, changed));
+    if (first) {
+      // No arm can run, so neither can this node.
+      std::string why = "no arm can run";
+      for (const impossible_scope& k : out_.impossible_)
+        if (k.scope == scopes[0]) why += ": " + k.text;
+      error e = error(errc::contradiction, std::move(why)).at_node(view_.name(n));
+      if (unconditional(n)) return e;
+      return exclude(n, std::move(e));
+    }
   }
   return {};
 }
@@ -82,6 +117,15 @@ void rdp_transfer::restart(scope_id s, Changed& changed) {
       if (v != absent) out_.facts_[v.index] = {};
     changed.wake(n);
   }
+  for (std::size_t k = 1; k < impossible_.size(); ++k)
+    if (inside(scope_id{k}, s)) impossible_[k] = 0;
+  std::size_t possible = 0;
+  for (std::size_t k = 0; k < out_.impossible_.size(); ++k)
+    if (!inside(out_.impossible_[k].scope, s)) {
+      if (possible != k) out_.impossible_[possible] = std::move(out_.impossible_[k]);
+      ++possible;
+    }
+  out_.impossible_.resize(possible);
   for (std::size_t k = 0; k < loops_.size(); ++k)
     if (k != s.index && k != 0 && inside(scope_id{k}, s)) loops_[k] = {};
   std::size_t kept = 0;

@@ -115,6 +115,59 @@ bool floor_mod_of(D& domain, typename D::value_type a, typename D::value_type b,
   return true;
 }
 
+/// An undecided truth value as an expression that is 0 or 1 at every binding: conditions on sizes
+/// stay functions of the symbols, so that they can be decided at bind.
+template <class D>
+bool indicator(D& domain, element_op op, typename D::value_type a, typename D::value_type b,
+               typename D::value_type& out) {
+  const auto zero = domain.constant(0), one = domain.constant(1);
+  const auto less = [&](const auto& x, const auto& y) {  // x < y
+    return domain.max(zero, domain.min(one, domain.sub(y, x)));
+  };
+  const auto is_boolean = [&](const auto& x) {
+    return domain.decide_le(zero, x) == tri::yes && domain.decide_le(x, one) == tri::yes;
+  };
+  switch (op) {
+    case element_op::equal: {
+      const auto d = domain.sub(a, b);
+      out = domain.max(zero, domain.sub(one, domain.max(d, domain.sub(zero, d))));
+      break;
+    }
+    case element_op::less: out = less(a, b); break;
+    case element_op::greater: out = less(b, a); break;
+    case element_op::less_equal: out = less(a, domain.add(b, one)); break;
+    case element_op::greater_equal: out = less(b, domain.add(a, one)); break;
+    case element_op::logical_and:
+      if (!is_boolean(a) || !is_boolean(b)) return false;
+      out = domain.min(a, b);
+      break;
+    case element_op::logical_or:
+      if (!is_boolean(a) || !is_boolean(b)) return false;
+      out = domain.max(a, b);
+      break;
+    case element_op::logical_not:
+      if (!is_boolean(a)) return false;
+      out = domain.sub(one, a);
+      break;
+    default: return false;
+  }
+  return is_known(out);
+}
+
+/// condition ? x : y with a condition that is an undecided 0 or 1; unknown where that is no integer
+/// expression.
+template <class D>
+typename D::value_type select(D& domain, typename D::value_type condition, typename D::value_type x,
+                              typename D::value_type y) {
+  if constexpr (is_symbolic<D>) {
+    dim_context& c = domain.context();
+    if (is_known(condition) && is_known(x) && is_known(y) && !c.is_real_valued(x) &&
+        !c.is_real_valued(y))
+      return c.add(y, c.mul(condition, c.sub(x, y)));
+  }
+  return unknown_dim(domain);
+}
+
 template <class D>
 bool integer_element(D& domain, element_op op, typename D::value_type a, typename D::value_type b,
                      typename D::value_type& out) {
@@ -190,9 +243,14 @@ bool integer_element(D& domain, element_op op, typename D::value_type a, typenam
     case element_op::round: out = a; return true;
     case element_op::sqrt: return false;
   }
-  if (t == tri::unknown) return false;
-  out = boolean(domain, t);
-  return true;
+  if (t != tri::unknown) {
+    out = boolean(domain, t);
+    return true;
+  }
+  if constexpr (is_symbolic<D>)
+    return indicator(domain, op, a, b, out);
+  else
+    return false;
 }
 
 /// The operation of the algebra of real expressions, `literal` when there is none.
