@@ -1,5 +1,5 @@
-# Who may include what: cmake -DROOT=include -P check_layers.cmake
-# The table is docs/architecture.md's. The headers beside the folders count as their room, and
+# Who may include what: cmake -DROOT=include [-DDOCUMENT=architecture.md] -P check_layers.cmake
+# The document's table must say the same. The headers beside the folders count as their room, and
 # include directives must be spelled <sod2/room/header.hpp> so that this check sees them.
 cmake_minimum_required(VERSION 3.21)
 
@@ -83,6 +83,20 @@ foreach(header IN LISTS headers)
     endforeach()
   endforeach()
 endforeach()
+
+if(DOCUMENT)
+  file(READ ${DOCUMENT} document)
+  foreach(room IN LISTS rooms)
+    list(JOIN ${room} " " allowed)
+    if(allowed STREQUAL "")
+      set(allowed "-")
+    endif()
+    if(NOT room STREQUAL "instantiate" AND NOT document MATCHES "\n\\| `${room}/` \\|[^\n]*\\| ${allowed} \\|\n")
+      set(header ${DOCUMENT})
+      violation("has no row that says that ${room} may include: ${allowed}")
+    endif()
+  endforeach()
+endif()
 
 list(LENGTH headers count)
 if(violations GREATER 0)
