@@ -38,20 +38,13 @@ inline tensor extended_mask(network& n, tensor mask) {
 }
 
 inline tensor attention(network& n, tensor x, tensor mask) {
-  const std::int64_t d = x.channels, head = d / heads;
-  const auto split = [&](std::string_view name, std::vector<std::int64_t> order) {
-    const tensor y = n.linear(x, name, d);
-    const tensor apart = n.reshape(y, {n.size(y, 0), n.size(y, 1), heads, head});
-    return n.transpose(apart, std::move(order));
-  };
-  const tensor q = split("query", {0, 2, 1, 3});
-  const tensor k = split("key", {0, 2, 3, 1});
-  const tensor v = split("value", {0, 2, 1, 3});
-  const tensor raw = n.div(n.matmul(n.named(q, "heads"), k), n.real(std::sqrt(head)));
+  const std::int64_t d = x.channels;
+  const tensor q = n.split_heads(n.linear(x, "query", d), heads, {0, 2, 1, 3});
+  const tensor k = n.split_heads(n.linear(x, "key", d), heads, {0, 2, 3, 1});
+  const tensor v = n.split_heads(n.linear(x, "value", d), heads, {0, 2, 1, 3});
+  const tensor raw = n.div(n.matmul(n.named(q, "heads"), k), n.real(std::sqrt(d / heads)));
   const tensor scores = n.named(n.add(raw, mask), "scores");
-  const tensor mixed = n.transpose(n.matmul(n.softmax(scores), v), {0, 2, 1, 3});
-  const tensor joined = n.reshape(mixed, {n.size(mixed, 0), n.size(mixed, 1), d});
-  return n.linear({joined, d}, "output", d);
+  return n.linear(n.join_heads(n.matmul(n.softmax(scores), v), d), "output", d);
 }
 
 inline sod2::graph build(const config& c = {}) {
@@ -72,6 +65,6 @@ inline sod2::graph build(const config& c = {}) {
   return n.finish();
 }
 
-inline sod2::analysis_options facts() { return {{multiples("L", 1, 512)}, {}}; }
+inline sod2::analysis_options facts() { return assuming({multiples("L", 1, 512)}); }
 
 }  // namespace models::codebert

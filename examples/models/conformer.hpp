@@ -100,6 +100,6 @@ inline sod2::graph build(const config& c = {}) {
 }
 
 /// Long enough for one frame of output, short enough for the table of positions.
-inline sod2::analysis_options facts() { return {{multiples("T", 7, 4 * longest)}, {}}; }
+inline sod2::analysis_options facts() { return assuming({multiples("T", 7, 4 * longest)}); }
 
 }  // namespace models::conformer

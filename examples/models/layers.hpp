@@ -208,6 +208,20 @@ class network {
   tensor expand(tensor x, const std::vector<extent>& target) {
     return op("Expand", {x, shape(target)});
   }
+  /// (B, C, H, W) -> (B, C, H*W)
+  tensor flat_map(tensor x) {
+    return reshape(x, {size(x, 0), size(x, 1), mul(size(x, 2), size(x, 3))});
+  }
+  /// (B, L, heads*d) -> (B, L, heads, d), reordered.
+  tensor split_heads(tensor x, std::int64_t heads, std::vector<std::int64_t> order) {
+    const std::int64_t head = x.channels / heads;
+    return transpose(reshape(x, {size(x, 0), size(x, 1), heads, head}), std::move(order));
+  }
+  /// (B, heads, L, d) -> (B, L, features)
+  tensor join_heads(tensor x, std::int64_t features) {
+    const tensor rows = transpose(x, {0, 2, 1, 3});
+    return {reshape(rows, {size(rows, 0), size(rows, 1), features}), features};
+  }
   /// Bilinear, to the height and width of another feature map.
   tensor resize_like(tensor x, tensor like) {
     const tensor outer = slice({op("Shape", {x})}, 0, 0, 2);
@@ -416,10 +430,18 @@ inline std::int64_t parameter_count(const sod2::graph& g) {
   return sum;
 }
 
-/// A range of multiples that a model's input size keeps to.
+/// A range of multiples that an input size keeps to.
 inline sod2::symbol_declaration multiples(std::string name, std::int64_t lo, std::int64_t hi,
                                           std::int64_t step = 1) {
   return {std::move(name), {lo, hi, step, 0}};
+}
+/// What analysis may assume: ranges of sizes, and inputs whose values are sizes.
+inline sod2::analysis_options assuming(std::vector<sod2::symbol_declaration> ranges,
+                                       std::vector<std::string> shape_inputs = {}) {
+  sod2::analysis_options options;
+  options.symbols = std::move(ranges);
+  options.shape_inputs = std::move(shape_inputs);
+  return options;
 }
 
 }  // namespace models

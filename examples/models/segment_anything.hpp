@@ -46,17 +46,14 @@ inline tensor embed_mask(network& n, tensor mask, tensor given) {
 inline tensor attention(network& n, std::string_view name, tensor q, tensor k, tensor v,
                         std::int64_t inner) {
   const auto here = n.part(name);
-  const std::int64_t d = q.channels, head = inner / heads;
   const auto split = [&](tensor x, std::string_view projection) {
-    const tensor y = n.linear(x, projection, inner);
-    return n.transpose(n.reshape(y, {n.size(y, 0), n.size(y, 1), heads, head}), {0, 2, 1, 3});
+    return n.split_heads(n.linear(x, projection, inner), heads, {0, 2, 1, 3});
   };
   const tensor keys = n.transpose(split(k, "k_proj"), {0, 1, 3, 2});
   const tensor raw = n.matmul(split(q, "q_proj"), keys);
-  const tensor scores = n.named(n.div(raw, n.real(std::sqrt(head))), "scores");
-  const tensor mixed = n.transpose(n.matmul(n.softmax(scores), split(v, "v_proj")), {0, 2, 1, 3});
-  const tensor joined = n.reshape(mixed, {n.size(mixed, 0), n.size(mixed, 1), inner});
-  return n.linear({joined, inner}, "out_proj", d);
+  const tensor scores = n.named(n.div(raw, n.real(std::sqrt(inner / heads))), "scores");
+  const tensor mixed = n.matmul(n.softmax(scores), split(v, "v_proj"));
+  return n.linear(n.join_heads(mixed, inner), "out_proj", q.channels);
 }
 
 inline tensor mlp(network& n, tensor x, std::string_view name, std::vector<std::int64_t> widths) {
@@ -133,17 +130,13 @@ inline sod2::graph build(const config& c = {}) {
   const tensor own = n.expand(n.unsqueeze(learned, {0}), {n.size(prompts, 0), 5, d});
   const tensor tokens = n.named({n.concat({own, prompts}, 1), d}, "tokens");
 
-  const auto pixels = [&](tensor x) {  // a row for each pixel; one image for each set of prompts
-    const tensor tiled = n.op("Tile", {x, n.shape({n.size(tokens, 0), 1, 1, 1})});
-    return tiled;
+  // One image for each set of prompts; attention sees a row for each pixel.
+  const auto repeated = [&](tensor x) {
+    return n.op("Tile", {x, n.shape({n.size(tokens, 0), 1, 1, 1})});
   };
-  const auto rows = [&](tensor x) {
-    const tensor flat =
-        n.reshape(x, {n.size(x, 0), n.size(x, 1), n.mul(n.size(x, 2), n.size(x, 3))});
-    return tensor{n.transpose(flat, {0, 2, 1}), d};
-  };
-  const tensor source = n.add(pixels(embedding), dense);
-  const tensor positions = pixels(n.buffer("dense_positions", {1, d, side, side}));
+  const auto rows = [&](tensor x) { return tensor{n.transpose(n.flat_map(x), {0, 2, 1}), d}; };
+  const tensor source = n.add(repeated(embedding), dense);
+  const tensor positions = repeated(n.buffer("dense_positions", {1, d, side, side}));
   const streams out = two_way(n, tokens, rows(source), rows(positions));
 
   const tensor map = n.reshape(n.transpose(out.image, {0, 2, 1}),
@@ -151,17 +144,17 @@ inline sod2::graph build(const config& c = {}) {
   tensor up = n.conv_transpose({map, d}, "upscaling.0", d / 4);
   up = n.gelu(n.layer_norm_in_pieces(up, "upscaling.1", 1, 1e-6));
   up = n.gelu(n.conv_transpose(up, "upscaling.3", d / 8));
+  const auto token = [&](std::int64_t i) {
+    return tensor{n.gather(out.tokens, n.integer(i), 1), d};
+  };
   std::vector<tensor> kernels;
   for (std::int64_t i = 0; i < 4; ++i) {
-    const tensor token = n.gather(out.tokens, n.integer(1 + i), 1);
-    kernels.push_back(
-        n.unsqueeze(mlp(n, {token, d}, "hyper." + std::to_string(i), {d, d, d / 8}), {1}));
+    const tensor weights = mlp(n, token(1 + i), "hyper." + std::to_string(i), {d, d, d / 8});
+    kernels.push_back(n.unsqueeze(weights, {1}));
   }
-  const tensor flat =
-      n.reshape(up, {n.size(up, 0), n.size(up, 1), n.mul(n.size(up, 2), n.size(up, 3))});
-  const tensor product = n.matmul(n.concat(kernels, 1), flat);
+  const tensor product = n.matmul(n.concat(kernels, 1), n.flat_map(up));
   const tensor masks = n.reshape(product, {n.size(up, 0), -1, n.size(up, 2), n.size(up, 3)});
-  const tensor iou = mlp(n, {n.gather(out.tokens, n.integer(0), 1), d}, "iou_head", {d, d, 4});
+  const tensor iou = mlp(n, token(0), "iou_head", {d, d, 4});
   n.output(postprocess(n, masks, original, image), "masks");
   n.output(iou, "iou_predictions");
   n.output(masks, "low_res_masks");
@@ -170,9 +163,9 @@ inline sod2::graph build(const config& c = {}) {
 
 /// The value of orig_im_size decides the size of the masks.
 inline sod2::analysis_options facts() {
-  return {{multiples("P", 1, 1024), multiples("orig_im_size[0]", 1, 16384),
-           multiples("orig_im_size[1]", 1, 16384)},
-          {"orig_im_size"}};
+  return assuming({multiples("P", 1, 1024), multiples("orig_im_size[0]", 1, 16384),
+                   multiples("orig_im_size[1]", 1, 16384)},
+                  {"orig_im_size"});
 }
 
 }  // namespace models::segment_anything

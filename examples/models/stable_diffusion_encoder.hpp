@@ -25,13 +25,9 @@ inline tensor downsample(network& n, tensor x) {
 /// One head over all pixels.
 inline tensor attention_block(network& n, tensor x) {
   const tensor normal = n.group_norm(x, "norm", n.wide(32), 1e-6);
-  const auto pixels = [&](tensor t) {
-    const tensor count = n.mul(n.size(t, 2), n.size(t, 3));
-    return n.reshape(t, {n.size(t, 0), n.size(t, 1), count});
-  };
-  const tensor q = n.transpose(pixels(n.conv(normal, "q", x.channels)), {0, 2, 1});
-  const tensor k = pixels(n.conv(normal, "k", x.channels));
-  const tensor v = pixels(n.conv(normal, "v", x.channels));
+  const tensor q = n.transpose(n.flat_map(n.conv(normal, "q", x.channels)), {0, 2, 1});
+  const tensor k = n.flat_map(n.conv(normal, "k", x.channels));
+  const tensor v = n.flat_map(n.conv(normal, "v", x.channels));
   const double scale = 1 / std::sqrt(static_cast<double>(x.channels));
   const tensor scores = n.named(n.mul(n.matmul(q, k), n.real(scale)), "scores");
   const tensor mixed = n.matmul(v, n.transpose(n.softmax(scores, 2), {0, 2, 1}));
@@ -68,7 +64,7 @@ inline sod2::graph build(const config& c = {}) {
 
 /// Sizes it is made for.
 inline sod2::analysis_options facts() {
-  return {{multiples("H", 8, 4096, 8), multiples("W", 8, 4096, 8)}, {}};
+  return assuming({multiples("H", 8, 4096, 8), multiples("W", 8, 4096, 8)});
 }
 
 }  // namespace models::stable_diffusion_encoder

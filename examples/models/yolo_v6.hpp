@@ -125,7 +125,7 @@ inline sod2::graph build(const config& c = {}) {
 
 /// The pyramid only fits together at multiples of the largest stride.
 inline sod2::analysis_options facts() {
-  return {{multiples("H", 32, 4096, 32), multiples("W", 32, 4096, 32)}, {}};
+  return assuming({multiples("H", 32, 4096, 32), multiples("W", 32, 4096, 32)});
 }
 
 }  // namespace models::yolo_v6

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <sod2/expr/parse.hpp>
+#include <sod2/rdp/regions.hpp>
 
 #include "models/all.hpp"
 #include "unit/rdp/support.hpp"
@@ -99,6 +100,7 @@ TEST_CASE("everything is known of all ten, and nothing is left to assert") {
       for (dim d : f.dims) REQUIRE_MESSAGE(d.is_known(), view.name(value_id{v}));
     }
     CHECK(t.result.assertions().empty());
+    CHECK(partition(view, facts).size() == (std::string_view(m.name) == "dgnet" ? 33U : 1U));
     // Only gathered tiles and channels are sizes that a run decides.
     std::size_t boundaries = 0, conditions = 0;
     for (std::uint32_t n = 0; n < view.node_count(); ++n) {
@@ -120,6 +122,33 @@ TEST_CASE("everything is known of all ten, and nothing is left to assert") {
                          : name == "blockdrop"   ? 33U
                                                  : 0U));
   }
+}
+
+TEST_CASE("classes: what reads values that are shapes is as good as static") {
+  const auto count = [](traced& t, std::string_view op, dynamism d) {
+    std::size_t n = 0;
+    for (std::uint32_t i = 0; i < t.result.view.node_count(); ++i)
+      n += t.result.view.operator_name(node_id{i}) == op &&
+                   t.result.facts.node(node_id{i}).effective == d
+               ? 1
+               : 0;
+    return n;
+  };
+  for (const models::entry& m : models::all) {
+    CAPTURE(m.name);
+    traced t(m.build({}), m.facts());
+    for (const char* op : {"Reshape", "Expand", "Slice", "Resize", "Tile", "Range"})
+      CHECK_MESSAGE(count(t, op, dynamism::isvdos) == 0, op);
+    CHECK(count(t, "Shape", dynamism::isdos) == 0);
+    CHECK(count(t, "Conv", dynamism::isvdos) + count(t, "Conv", dynamism::edo) == 0);
+  }
+  traced gathered = trace("dgnet");
+  CHECK(count(gathered, "NonZero", dynamism::edo) == 32);
+  // Where the size of the original image is no shape input, two slices and a resize depend on it.
+  traced free(models::segment_anything::build(),
+              models::assuming({models::multiples("P", 1, 1024)}));
+  CHECK(count(free, "Slice", dynamism::isvdos) == 2);
+  CHECK(count(free, "Resize", dynamism::isvdos) == 1);
 }
 
 TEST_CASE("small twins with weights of their own are known as well") {
@@ -214,6 +243,10 @@ TEST_CASE("YOLOv6: a pyramid that fits together at multiples of 32 only") {
   traced free = without_facts(models::yolo_v6::build());
   REQUIRE_FALSE(free.result.assertions().empty());
   CHECK(free.result.assertions()[0].find("neck.fusion0/Concat") != std::string::npos);
+  // At a height that is no multiple, the same node is where it cannot go on.
+  const graph g = models::yolo_v6::build();
+  const error e = test::refused(g, models::assuming({models::multiples("H", 48, 48)}));
+  CHECK(e.detail().node == "neck.fusion0/Concat");
 }
 
 TEST_CASE("RANet: four resolutions, fused features resized to the size of the current map") {
@@ -291,7 +324,8 @@ TEST_CASE("Segment Anything: the value of an input is the size of the masks") {
   CHECK(t.is("masks", {"1", "4", "\"orig_im_size[0]\"", "\"orig_im_size[1]\""}));
   // Not declared a shape input, the size of the masks is a bounded symbol, everything else the
   // same.
-  traced free(models::segment_anything::build(), {{models::multiples("P", 1, 1024)}, {}});
+  traced free(models::segment_anything::build(),
+              models::assuming({models::multiples("P", 1, 1024)}));
   CHECK(free.is("low_res_masks", {"1", "4", "256", "256"}));
   const auto masks = free.result.facts.dims(free.value("masks"));
   REQUIRE(masks.size() == 4);
