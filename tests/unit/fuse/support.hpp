@@ -64,4 +64,10 @@ struct fusable {
   sod2::node_id node(std::size_t i) const { return view.order()[i]; }
 };
 
+inline sod2::analysis_options symbols(std::vector<sod2::symbol_declaration> declared) {
+  sod2::analysis_options out;
+  out.symbols = std::move(declared);
+  return out;
+}
+
 }  // namespace test

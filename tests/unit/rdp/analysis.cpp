@@ -9,6 +9,7 @@ using namespace sod2;
 using test::analysed;
 using test::range;
 using test::refused;
+using test::symbols;
 
 namespace {
 
@@ -134,8 +135,8 @@ TEST_CASE("the paper's backward example: MatMul's output gives an operand, Trans
   const value_id s3 = g.op("Sigmoid", {s2}, {}, "s3");
   const value_id s4 = g.op("MatMul", {s3, s1}, {}, "s4");
   g.output(s4);
-  const analysis_options options{
-      {range("A", 2, 512, 2), range("B", 4, 512, 4), range("C", 2, 512, 2)}, {}};
+  const analysis_options options =
+      symbols({range("A", 2, 512, 2), range("B", 4, 512, 4), range("C", 2, 512, 2)});
   SUBCASE("from a declared shape of the output") {
     g.values()[s4.index].has_shape = true;
     g.values()[s4.index].type = dtype::f32;
@@ -216,7 +217,7 @@ TEST_CASE("a stride of the input proves the additions of a feature pyramid") {
   };
   graph g;
   pyramid(g);
-  analysed strided(g, {{range("H", 32, 1024, 32), range("W", 32, 1024, 32)}, {}});
+  analysed strided(g, symbols({range("H", 32, 1024, 32), range("W", 32, 1024, 32)}));
   CHECK(strided.assertions().empty());
   CHECK(strided.shape("merged0") == strided.shape("down0"));
   analysed loose(g);
@@ -255,7 +256,7 @@ TEST_CASE("a broadcast of unrelated sizes is not over-committed") {
   CHECK(a.facts.context().decide_eq(a.facts.dims(a["x"])[0], a.facts.dims(a["y"])[0]) ==
         tri::unknown);
   // With ranges that exclude 1 the dims must be equal.
-  analysed larger(g, {{range("A", 2, 100), range("B", 2, 100)}, {}});
+  analysed larger(g, symbols({range("A", 2, 100), range("B", 2, 100)}));
   REQUIRE(larger.facts.assertions().size() == 1);
   CHECK(larger.facts.assertions()[0].what == assertion::kind::equal);
   CHECK(larger.facts.assertions()[0].text.find("A == B") != std::string::npos);
@@ -379,7 +380,7 @@ TEST_CASE("declared ranges, strides and bound symbols reach the shapes") {
     CHECK(a.facts.context().bounds(a.facts.dims(a["a"])[0]) == interval{1, default_symbol_max});
   }
   SUBCASE("ranges and strides") {
-    analysed a(g, {{range("N", 0, 8), range("L", 16, 512, 16)}, {}});
+    analysed a(g, symbols({range("N", 0, 8), range("L", 16, 512, 16)}));
     dim_context& c = a.facts.context();
     CHECK(a.shape("a") == "(N, L)");
     CHECK(c.bounds(a.facts.dims(a["a"])[0]) == interval{0, 8});
@@ -387,13 +388,13 @@ TEST_CASE("declared ranges, strides and bound symbols reach the shapes") {
     CHECK(c.decide_divisible(a.facts.dims(a["b"])[1], 32) == tri::unknown);
   }
   SUBCASE("a range of one value binds") {
-    analysed a(g, {{range("N", 4, 4), range("y.0", 7, 7)}, {}});
+    analysed a(g, symbols({range("N", 4, 4), range("y.0", 7, 7)}));
     CHECK(a.shape("a") == "(4, L)");
     CHECK(a.shape("b") == "(7, L)");
   }
   SUBCASE("ranges without a value are refused") {
-    CHECK(refused(g, {{range("N", 5, 4)}, {}}).code() == errc::contradiction);
-    const error e = refused(g, {{range("N", 33, 63, 32)}, {}});
+    CHECK(refused(g, symbols({range("N", 5, 4)})).code() == errc::contradiction);
+    const error e = refused(g, symbols({range("N", 33, 63, 32)}));
     CHECK(e.code() == errc::contradiction);
     CHECK(e.text().find("'N'") != std::string::npos);
   }
@@ -404,7 +405,9 @@ TEST_CASE("elements of declared shape inputs are symbols") {
   const value_id x = g.input("x", dtype::f32, {"N", 12});
   const value_id target = g.input("target", dtype::i64, {2});
   g.output(g.op("Reshape", {x, target}, {}, "y"));
-  analysed bound(g, {{}, {"target"}});
+  analysis_options options;
+  options.shape_inputs = {"target"};
+  analysed bound(g, options);
   CHECK(bound.shape("y") == "(\"target[0]\", \"target[1]\")");
   REQUIRE(bound.assertions().size() == 1);
   analysed free(g);
@@ -456,7 +459,7 @@ TEST_CASE("arms of an If: equal dims stay, different ones become a bounded symbo
   }
   SUBCASE("one dim differs") {
     m.arm(1, [&] { return m.g.op("Concat", {m.x, m.x}, {{"axis", 1}}); });
-    analysed a(m.g, {{range("L", 4, 10)}, {}}, with_test_operators());
+    analysed a(m.g, symbols({range("L", 4, 10)}), with_test_operators());
     const auto dims = a.facts.dims(a["y"]);
     REQUIRE(dims.size() == 2);
     CHECK(print(a.facts.context(), dims[0]) == "N");
@@ -513,7 +516,7 @@ TEST_CASE("a size of the run is a bounded symbol and ends its region") {
   const value_id after = g.op("Transpose", {at}, {}, "after");
   g.output(g.op("Relu", {g.constant<float>("fixed", {2}, {1, 2})}, {}, "constant"));
   g.output(after);
-  analysed a(g, {{range("N", 1, 10)}, {}}, with_test_operators());
+  analysed a(g, symbols({range("N", 1, 10)}), with_test_operators());
   const auto dims = a.facts.dims(a["after"]);
   REQUIRE(dims.size() == 2);  // the rank and the other dim are kept
   CHECK(a.facts.context().bounds(dims[0]) == interval{0, 40});

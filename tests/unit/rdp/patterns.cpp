@@ -39,7 +39,7 @@ TEST_CASE("1: sliced position embeddings meet a sequence through min(S, 512)") {
   analysed a(g);
   CHECK(a.shape("sum") == "(B, S, 64)");
   CHECK(a.assertions().size() == 1);  // S is at most 512, or min(S, 512) is 1
-  analysed bounded(g, {{range("S", 2, 384)}, {}});
+  analysed bounded(g, test::symbols({range("S", 2, 384)}));
   CHECK(bounded.shape("part") == "(1, S, 64)");
   CHECK(bounded.assertions().empty());
 }
@@ -54,7 +54,7 @@ TEST_CASE("2: a causal mask cut by past and present lengths") {
   const value_id from = g.op("Sub", {k, s});
   const value_id rows = g.op("Slice", {bias, from, k, ints(g, {2})}, {}, "rows");
   g.output(g.op("Slice", {rows, ints(g, {0}), k, ints(g, {3})}, {}, "mask"));
-  analysed a(g, {{range("S", 1, 128), range("P", 1, 512)}, {}});
+  analysed a(g, test::symbols({range("S", 1, 128), range("P", 1, 512)}));
   CHECK(a.shape("mask") == "(1, 1, S, S + P)");
   CHECK(a.assertions().empty());
 }
@@ -67,7 +67,7 @@ TEST_CASE("3: relative positions pe[c - T + 1 : c + T] have 2T - 1 rows") {
   const value_id start = g.op("Add", {g.op("Sub", {ints(g, {4999}), t}), ints(g, {1})});
   const value_id end = g.op("Add", {ints(g, {4999}), t});
   g.output(g.op("Slice", {pe, start, end, ints(g, {1})}, {}, "part"));
-  analysed a(g, {{range("T", 1, 2000)}, {}});
+  analysed a(g, test::symbols({range("T", 1, 2000)}));
   CHECK(a.shape("part") == "(1, 2*T - 1, 64)");
   CHECK(a.assertions().empty());
 }

@@ -72,4 +72,10 @@ inline sod2::symbol_declaration range(std::string name, std::int64_t lo, std::in
   return {std::move(name), {lo, hi, step, offset}};
 }
 
+inline sod2::analysis_options symbols(std::vector<sod2::symbol_declaration> declared) {
+  sod2::analysis_options out;
+  out.symbols = std::move(declared);
+  return out;
+}
+
 }  // namespace test
