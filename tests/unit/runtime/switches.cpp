@@ -179,9 +179,9 @@ TEST_CASE("formulas over two symbols with strides and rounding") {
       bound[p.find_symbol("H")] = h;
       bound[p.find_symbol("W")] = width;
       REQUIRE(s.bind(bound));
-      std::vector<std::int64_t> values(c.symbol_count());
-      if (c.find_symbol("H") >= 0) values[static_cast<std::size_t>(c.find_symbol("H"))] = h;
-      if (c.find_symbol("W") >= 0) values[static_cast<std::size_t>(c.find_symbol("W"))] = width;
+      std::vector<std::int64_t> values;
+      for (std::uint32_t symbol = 0; symbol < c.symbol_count(); ++symbol)
+        values.push_back(c.name_of_symbol(symbol) == "H" ? h : width);
       auto bytes = evaluate(c, *parsed, values);
       REQUIRE(bytes);
       CHECK(*bytes == s.arena_bytes());
