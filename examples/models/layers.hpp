@@ -222,13 +222,14 @@ class network {
     const tensor rows = transpose(x, {0, 2, 1, 3});
     return {reshape(rows, {size(rows, 0), size(rows, 1), features}), features};
   }
-  /// Bilinear, to the height and width of another feature map.
-  tensor resize_like(tensor x, tensor like) {
+  /// Bilinear, to a vector of height and width.
+  tensor resize(tensor x, tensor sizes, const char* coordinates) {
     const tensor outer = slice({op("Shape", {x})}, 0, 0, 2);
-    const tensor inner = slice({op("Shape", {like})}, 0, 2, 4);
-    return {op("Resize", {x, {}, {}, op("Concat", {outer, inner}, {{"axis", 0}})},
-               {{"mode", "linear"}, {"coordinate_transformation_mode", "align_corners"}}),
-            x.channels};
+    return op("Resize", {x, {}, {}, op("Concat", {outer, sizes}, {{"axis", 0}})},
+              {{"mode", "linear"}, {"coordinate_transformation_mode", coordinates}});
+  }
+  tensor resize_like(tensor x, tensor like) {
+    return resize(x, slice({op("Shape", {like})}, 0, 2, 4), "align_corners");
   }
 
   // ---- layers with weights ----
@@ -281,6 +282,15 @@ class network {
                 weight_around("bias", {out}, 0, 0.05)},
                {{"transB", 1}}),
             out};
+  }
+  /// Several of them, with ReLU in between.
+  tensor mlp(tensor x, std::string_view name, const std::vector<std::int64_t>& widths) {
+    const auto here = part(name);
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      x = linear(x, "layers." + std::to_string(i), widths[i]);
+      if (i + 1 < widths.size()) x = relu(x);
+    }
+    return x;
   }
   tensor layer_norm(tensor x, std::string_view name, double epsilon = 1e-5) {
     const auto here = part(name);

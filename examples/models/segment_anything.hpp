@@ -56,15 +56,6 @@ inline tensor attention(network& n, std::string_view name, tensor q, tensor k, t
   return n.linear(n.join_heads(mixed, inner), "out_proj", q.channels);
 }
 
-inline tensor mlp(network& n, tensor x, std::string_view name, std::vector<std::int64_t> widths) {
-  const auto here = n.part(name);
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    x = n.linear(x, "layers." + std::to_string(i), widths[i]);
-    if (i + 1 < widths.size()) x = n.relu(x);
-  }
-  return x;
-}
-
 struct streams {
   tensor tokens, image;
 };
@@ -83,7 +74,7 @@ inline streams two_way(network& n, tensor tokens, tensor image, tensor positions
     const tensor looked = attention(n, "cross_attn_token_to_image", n.add(tokens, points),
                                     n.add(image, positions), image, d / 2);
     tokens = n.layer_norm(n.add(tokens, looked), "norm2");
-    tokens = n.layer_norm(n.add(tokens, mlp(n, tokens, "mlp", {8 * d, d})), "norm3");
+    tokens = n.layer_norm(n.add(tokens, n.mlp(tokens, "mlp", {8 * d, d})), "norm3");
     const tensor seen = attention(n, "cross_attn_image_to_token", n.add(image, positions),
                                   n.add(tokens, points), tokens, d / 2);
     image = n.layer_norm(n.add(image, seen), "norm4");
@@ -95,11 +86,7 @@ inline streams two_way(network& n, tensor tokens, tensor image, tensor positions
 
 /// To the padded square, cut to where the image was in it, to the size of the original.
 inline tensor postprocess(network& n, tensor masks, tensor original, std::int64_t image) {
-  const auto resize = [&](tensor x, tensor sizes) {
-    const tensor all = n.concat({n.slice({n.op("Shape", {x})}, 0, 0, 2), sizes}, 0);
-    return n.op("Resize", {x, {}, {}, all}, {{"mode", "linear"}});
-  };
-  const tensor square = resize(masks, n.integers({image, image}));
+  const tensor square = n.resize(masks, n.integers({image, image}), "half_pixel");
   const tensor size = n.cast(original, sod2::dtype::f32);
   const tensor scale =
       n.div(n.real(static_cast<double>(image)), n.op("ReduceMax", {size}, {{"keepdims", 0}}));
@@ -108,7 +95,7 @@ inline tensor postprocess(network& n, tensor masks, tensor original, std::int64_
   const auto element = [&](tensor x, std::int64_t i) { return n.gather(x, n.integer(i), 0); };
   tensor x = n.slice(square, 2, 0, element(kept, 0));
   x = n.slice(x, 3, 0, element(kept, 1));
-  return resize(x, n.shape({element(original, 0), element(original, 1)}));
+  return n.resize(x, n.shape({element(original, 0), element(original, 1)}), "half_pixel");
 }
 
 inline sod2::graph build(const config& c = {}) {
@@ -149,12 +136,12 @@ inline sod2::graph build(const config& c = {}) {
   };
   std::vector<tensor> kernels;
   for (std::int64_t i = 0; i < 4; ++i) {
-    const tensor weights = mlp(n, token(1 + i), "hyper." + std::to_string(i), {d, d, d / 8});
+    const tensor weights = n.mlp(token(1 + i), "hyper." + std::to_string(i), {d, d, d / 8});
     kernels.push_back(n.unsqueeze(weights, {1}));
   }
   const tensor product = n.matmul(n.concat(kernels, 1), n.flat_map(up));
   const tensor masks = n.reshape(product, {n.size(up, 0), -1, n.size(up, 2), n.size(up, 3)});
-  const tensor iou = mlp(n, token(0), "iou_head", {d, d, 4});
+  const tensor iou = n.mlp(token(0), "iou_head", {d, d, 4});
   n.output(postprocess(n, masks, original, image), "masks");
   n.output(iou, "iou_predictions");
   n.output(masks, "low_res_masks");
