@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -182,6 +183,14 @@ class attributes {
     map_[name] = a;
     return *this;
   }
+  attributes& set(const std::string& name, const std::vector<std::string>& v) {
+    strings_.push_back(std::make_shared<std::vector<std::string>>(v));
+    sod2::attribute_view a;
+    a.kind = sod2::attribute_kind::strings;
+    a.strings = *strings_.back();
+    map_[name] = a;
+    return *this;
+  }
   attributes& set(const std::string& name, const tensor& v) {
     tensors_.push_back(v);
     sod2::attribute_view a;
@@ -202,6 +211,7 @@ class attributes {
   std::map<std::string, sod2::attribute_view> map_;
   std::vector<std::shared_ptr<shape>> lists_;
   std::vector<std::shared_ptr<std::vector<float>>> reals_;
+  std::vector<std::shared_ptr<std::vector<std::string>>> strings_;
   std::vector<tensor> tensors_;
 };
 
@@ -243,10 +253,19 @@ struct call {
     const sod2::kernel_row* row = table->find(domain, name, version);
     REQUIRE_MESSAGE(row != nullptr, name);
     std::vector<sod2::operand_info> in, out;
+    sod2::dim_context context;
+    std::vector<std::vector<sod2::dim>> dims;  // workspaces may depend on them
+    const auto dims_of = [&](const tensor& t) {
+      dims.emplace_back();
+      for (i64 d : t.dims()) dims.back().push_back(context.constant(d));
+      return std::span<const sod2::dim>(dims.back());
+    };
+    dims.reserve(inputs.size() + outputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       sod2::operand_info o;
       o.type = inputs[i].type();
       o.rank = static_cast<int>(inputs[i].dims().size());
+      o.dims = dims_of(inputs[i]);
       if (i < constant.size() && constant[i]) o.constant = inputs[i].constant();
       in.push_back(o);
     }
@@ -254,6 +273,7 @@ struct call {
       sod2::operand_info o;
       o.type = t.type();
       o.rank = static_cast<int>(t.dims().size());
+      o.dims = dims_of(t);
       out.push_back(o);
     }
     sod2::prepare_args args;
@@ -264,7 +284,6 @@ struct call {
     args.simd = table->simd;
     auto state = row->prepare(args);
     if (!state) return state.error().code();
-    sod2::dim_context context;
     i64 bytes = 0;
     if (row->workspace_bytes != nullptr) {
       const sod2::dim d = row->workspace_bytes(context, state->data, in, out);

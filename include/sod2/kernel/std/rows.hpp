@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include <sod2/kernel/std/convolution.hpp>
+#include <sod2/kernel/std/dynamic.hpp>
 #include <sod2/kernel/std/movement.hpp>
 #include <sod2/kernel/std/pooling.hpp>
 #include <sod2/kernel/std/product.hpp>
+#include <sod2/kernel/std/recurrent.hpp>
 #include <sod2/kernel/std/reduction.hpp>
 #include <sod2/kernel/std/resize.hpp>
 #include <sod2/kernel/std/sequence.hpp>
@@ -103,6 +105,15 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("OneHot", 9, prepare_one_hot, run_one_hot),
     kernel_of("TopK", 1, prepare_topk, run_topk),
     kernel_of("NonZero", 9, prepare_any, run_non_zero),
+    // sizes that only data decides
+    kernel_of("Compress", 9, prepare_optional_axis, run_compress),
+    kernel_of("Unique", 11, prepare_optional_axis, run_unique, 0, unique_bytes),
+    kernel_of("NonMaxSuppression", 10, prepare_suppression, run_suppression, 0, suppression_bytes),
+    // recurrent layers
+    kernel_of("LSTM", 1, prepare_recurrent<recurrent_kind::lstm>, run_recurrent, 0,
+              recurrent_bytes),
+    kernel_of("GRU", 1, prepare_recurrent<recurrent_kind::gru>, run_recurrent, 0, recurrent_bytes),
+    kernel_of("RNN", 1, prepare_recurrent<recurrent_kind::rnn>, run_recurrent, 0, recurrent_bytes),
 };
 
 }  // namespace sod2::kernel_detail
