@@ -18,14 +18,44 @@ struct region {
   std::uint32_t symbols = 0;   // distinct input symbols in its sizes
 };
 
-/// Regions of the root graph. `whole_nac`: cut behind every node with a size that only execution
-/// decides and count its region as with_nac, as the paper's coarse rule does.
+/// Regions of the root graph: a region ends before the first node with a size that depends on what
+/// the region itself computes. `whole_nac`: cut behind every node with a size that only execution
+/// decides, whether or not a later size needs it, and count its region as with_nac, as the paper's
+/// coarse rule does.
 inline std::vector<region> partition(const graph_view& view, analysis& facts,
                                      bool whole_nac = false) {
   dim_context& c = facts.context();
   std::vector<region> out(1);
   vector<std::uint8_t> seen;
+  struct origin {
+    std::uint32_t node = no_index, region = 0;
+  };
+  vector<origin> origins;  // of the symbols that only execution decides
+  const auto for_each_inferred = [&](node_id n, auto&& f) {
+    for (value_id v : view.outputs(n))
+      if (v != absent)
+        for (dim d : facts.fact(v).dims)
+          if (d.is_known())
+            c.for_each_symbol(d, [&](std::uint32_t s) {
+              if (c.origin_of_symbol(s) == symbol_origin::inferred) f(s);
+            });
+  };
+  const auto cut = [&] {
+    out.emplace_back();
+    seen.assign(seen.size(), std::uint8_t{0});
+  };
   for (node_id n : view.order()) {
+    bool waits = false;
+    for_each_inferred(n, [&](std::uint32_t s) {
+      waits = waits || (s < origins.size() && origins[s].node != no_index &&
+                        origins[s].node != n.index && origins[s].region == out.size() - 1);
+    });
+    if (waits && !whole_nac) cut();
+    for_each_inferred(n, [&](std::uint32_t s) {
+      if (origins.size() <= s) origins.resize(s + 1);
+      if (origins[s].node == no_index)
+        origins[s] = {n.index, static_cast<std::uint32_t>(out.size() - 1)};
+    });
     region& r = out.back();
     r.nodes.push_back(n);
     for (value_id v : view.outputs(n)) {
@@ -49,10 +79,7 @@ inline std::vector<region> partition(const graph_view& view, analysis& facts,
         });
       }
     }
-    if (facts.node(n).boundary) {
-      out.emplace_back();
-      seen.assign(seen.size(), std::uint8_t{0});
-    }
+    if (whole_nac && facts.node(n).boundary) cut();
   }
   if (out.back().nodes.empty() && out.size() > 1) out.pop_back();
   return out;

@@ -531,6 +531,14 @@ TEST_CASE("a size of the run is a bounded symbol and ends its region") {
   CHECK(regions[1].nodes.size() == 2);
   CHECK(regions[0].kind == region_kind::mixed);
   CHECK(partition(a.view, a.facts, true)[0].kind == region_kind::with_nac);
+
+  // Nothing has a size that needs the count: one region, which the coarse rule cuts all the same.
+  graph last;
+  last.output(test_op(last, "CountNonzero", {last.input("x", dtype::f32, {"N"})}, "at"));
+  last.output(last.op("Relu", {last.input("y", dtype::f32, {"N"})}, {}, "other"));
+  analysed b(last, {}, with_test_operators());
+  CHECK(partition(b.view, b.facts).size() == 1);
+  CHECK(partition(b.view, b.facts, true).size() == 2);
 }
 
 TEST_CASE("a graph with constants alone is one region without symbols") {
