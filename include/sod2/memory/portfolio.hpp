@@ -20,7 +20,7 @@ namespace sod2 {
 
 /// Work instead of time keeps plans deterministic: a unit is a conflict looked at. About this many
 /// take a millisecond on a core of the 2020s.
-inline constexpr std::uint64_t placement_work_per_ms = 350'000;
+inline constexpr std::uint64_t placement_work_per_ms = 300'000;
 
 struct placement_options {
   std::uint64_t work = 30 * placement_work_per_ms;
@@ -110,11 +110,14 @@ class placement_planner {
   tri decide(std::int64_t capacity, std::uint64_t work) {
     const std::uint64_t limit = work_ + work;
     canonical_search search(in_);
-    std::uint64_t slice = std::max<std::uint64_t>(20'000ULL * in_.count, 1'000'000);
+    // Many short runs: where an order goes wrong early, no run is long enough.
+    std::uint64_t slice = std::max<std::uint64_t>(6'000ULL * in_.count, 1'000'000);
     for (std::uint32_t run = 0; work_ < limit; ++run) {
       const tri found = search_below(search, capacity, run, std::min(slice, limit - work_));
       if (found != tri::unknown) return found;
-      if (run % ranks == ranks - 1) slice += slice / 2;
+      if (run % (8 * ranks) == 8 * ranks - 1) slice += slice / 8;
+      // What the past blames can be wrong for good: now and then, start afresh.
+      if (run % (50 * ranks) == 50 * ranks - 1) search.forget_blame();
     }
     return tri::unknown;
   }
@@ -194,50 +197,43 @@ class placement_planner {
     return true;
   }
 
-  static constexpr std::uint32_t ranks = 6;
-  /// Preferences of the canonical search; from the second round on, blurred. Those by the fullest
-  /// slot come from MiniMalloc (ASPLOS 2024).
-  vector<std::uint32_t> rank_order(std::uint32_t run) const {
+  static constexpr std::uint32_t ranks = 5;
+  /// Preferences of the canonical search: a key by lifetime, fullest slot (MiniMalloc, ASPLOS 2024)
+  /// or conflicts, raised by what earlier runs failed at, and blurred from the second round on.
+  vector<std::uint32_t> rank_order(std::uint32_t run, std::span<const std::uint32_t> blame) const {
     const std::uint32_t kind = run % ranks, round = run / ranks;
     range_max fullest(in_.live);
-    const auto blurred = [&](std::uint32_t i, double key) {
-      if (round > 0) {
-        const std::uint64_t noise = hash_mix(hash_mix(round, kind), i) >> 40;  // 24 bits
-        key *= 0.7 + 0.6 * static_cast<double>(noise) / (1 << 24);
-      }
-      return static_cast<std::int64_t>(key * 1e17);
-    };
-    const auto steps = [&](std::uint32_t i) {
+    std::uint32_t most_blamed = 1;
+    for (const std::uint32_t b : blame) most_blamed = std::max(most_blamed, b);
+    const auto key = [&](std::uint32_t i) {
       const buffer& b = problem_.buffers.data()[in_.source.data()[i]];
-      return static_cast<double>(b.upper - b.lower) / steps_;
+      const double steps = static_cast<double>(b.upper - b.lower) / steps_;
+      const double slots =
+          static_cast<double>(in_.upper.data()[i] - in_.lower.data()[i]) / in_.slots;
+      const double full = static_cast<double>(fullest(in_.lower.data()[i], in_.upper.data()[i])) /
+                          static_cast<double>(in_.bound);
+      double k = 0;
+      switch (kind) {
+        case 0:
+          k = static_cast<double>(in_.first.data()[i + 1] - in_.first.data()[i]) / in_.count;
+          break;
+        case 1: k = slots; break;
+        case 2: k = full + steps * 1e-6; break;
+        case 3: k = steps; break;
+        default: k = full * full * full * slots; break;
+      }
+      const std::uint64_t noise = hash_mix(hash_mix(round, kind), i) >> 40;  // 24 bits
+      if (round > 0) k *= 0.7 + 0.6 * static_cast<double>(noise) / (1 << 24);
+      k *= 1.0 + (round % 2 == 0 ? 5.0 : 1.0) * blame[i] / most_blamed;
+      return static_cast<std::int64_t>(k * 1e17);
     };
-    const auto slots = [&](std::uint32_t i) {
-      return static_cast<double>(in_.upper.data()[i] - in_.lower.data()[i]) / in_.slots;
-    };
-    const auto size = [&](std::uint32_t i) {
-      return static_cast<double>(in_.size.data()[i]) / static_cast<double>(in_.bound);
-    };
-    return sorted_items(
-        in_,
-        [&](std::uint32_t i) -> std::int64_t {
-          switch (kind) {
-            case 0:
-            case 3: return fullest(in_.lower.data()[i], in_.upper.data()[i]);
-            case 1: return blurred(i, slots(i));
-            case 2: return blurred(i, steps(i));
-            case 4: return blurred(i, steps(i) * size(i));
-            default: return blurred(i, size(i));
-          }
-        },
-        [&](std::uint32_t i) -> std::int64_t {
-          return blurred(i, kind == 0 ? steps(i) : kind == 3 ? steps(i) * size(i) : size(i));
-        });
+    return sorted_items(in_, key, [&](std::uint32_t i) { return in_.size.data()[i]; });
   }
 
   tri search_below(canonical_search& search, std::int64_t capacity, std::uint32_t run,
                    std::uint64_t work) {
     const std::uint64_t before = search.work();
-    const tri found = search.solve(capacity, rank_order(run).view(), work);
+    const tri found = search.solve(capacity, rank_order(run, search.blame()).view(), work);
     work_ += search.work() - before + in_.count;
     if (found == tri::no) bound_ = std::max(bound_, search.next_capacity());
     if (found != tri::yes) return found;

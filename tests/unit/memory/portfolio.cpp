@@ -165,3 +165,15 @@ TEST_CASE("hard instances: portfolio is near the bound") {
     CHECK_MESSAGE(plan.peak_bytes * 100 <= plan.lower_bound_bytes * 120, name);
   }
 }
+
+TEST_CASE("hard instances: exact finds a placement at capacity") {
+  for (const char* name : {"A", "C", "G", "I", "K"}) {
+    const std::string text =
+        problems::shared_text("placement/" + std::string(name) + ".1048576.csv");
+    if (text.empty()) continue;
+    auto file = read_placement_csv(text);
+    REQUIRE(file.ok());
+    file->problem.capacity = 1'048'576;
+    CHECK_MESSAGE(validate(file->problem, place_exact(file->problem)).ok(), name);
+  }
+}

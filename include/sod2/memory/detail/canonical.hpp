@@ -36,7 +36,8 @@ class canonical_search {
         offset_(in.count, unplaced_),
         rank_(in.count),
         room_(in.slots, 0),
-        flag_(in.count, 0) {}
+        flag_(in.count, 0),
+        blame_(in.count, 0) {}
 
   /// yes: `offsets()` is a placement; no: there is none; unknown: the work ran out.
   /// `order` lists all items, preferred ones first.
@@ -44,6 +45,7 @@ class canonical_search {
     capacity_ = capacity;
     limit_ = work_ + work;
     next_capacity_ = INT64_MAX;
+    for (std::uint32_t& b : blame_) b -= b / 8;
     std::fill(lowest_.begin(), lowest_.end(), 0);
     std::fill(floor_.begin(), floor_.end(), 0);
     std::fill(offset_.begin(), offset_.end(), unplaced_);
@@ -57,6 +59,10 @@ class canonical_search {
     return solve_parts(0, lists_.size());
   }
 
+  /// How often an item was part of a slot that overflowed, older runs fading: an order for the next
+  /// run should prefer those.
+  std::span<const std::uint32_t> blame() const { return blame_.view(); }
+  void forget_blame() { std::fill(blame_.begin(), blame_.end(), 0U); }
   std::span<const std::int64_t> offsets() const { return offset_.view(); }
   std::uint64_t work() const { return work_; }
   /// After a `no`: no placement has a peak below this.
@@ -135,6 +141,11 @@ class canonical_search {
       work_ += (end - begin) / 4 + 1;
       if (lowest_.data()[i] + most > capacity_) {
         refuse(lowest_.data()[i] + most);
+        std::uint32_t full = begin;
+        while (room[full] < most) ++full;
+        for (std::size_t j = k - 1; j < to; ++j)
+          if (in_.lower.data()[items[j]] <= full && full < in_.upper.data()[items[j]])
+            ++blame_.data()[items[j]];
         return false;
       }
     }
@@ -308,6 +319,7 @@ class canonical_search {
   std::uint32_t left_ = 0, right_ = 0;  // slots where `place` changed something
   vector<std::uint32_t> starts_;
   vector<char> flag_;
+  vector<std::uint32_t> blame_;
 };
 
 }  // namespace sod2::detail
