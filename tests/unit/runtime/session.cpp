@@ -558,6 +558,29 @@ TEST_CASE("what cannot be run is refused with the node's name") {
   }
 }
 
+TEST_CASE("a pool of any width gives the same bits") {
+  const graph g = perceptron();
+  compile_options options;
+  options.threads = 4;
+  const program p = compiled(g, options);
+  const tensor in = tensor::random({20001, 12}, 6);
+  const tensor want = test::run(p, {in})[0];
+  int parts = 0;
+  session_options pooled;
+  pooled.pool.context = &parts;
+  // Parts one by one and last first, as threads might finish.
+  pooled.pool.parallel_for = [](void* context, std::int64_t count,
+                                void (*body)(void*, std::int64_t, std::int64_t), void* arg) {
+    for (std::int64_t i = count; i-- > 0;) body(arg, i, i + 1);
+    *static_cast<int*>(context) += static_cast<int>(count);
+  };
+  for (const int threads : {1, 2, 4}) {
+    pooled.pool.threads = threads;
+    CHECK(test::run(p, {in}, pooled)[0].data == want.data);
+  }
+  CHECK(parts > 0);
+}
+
 TEST_CASE("an observer is called after every step") {
   const graph g = perceptron();
   const program p = compiled(g);
