@@ -42,6 +42,35 @@ void count(sod2::dim_context& c, const sod2::symbolic_fact& f, counts& n) {
   }
 }
 
+counts count_all(const sod2::graph_view& view, sod2::analysis& facts) {
+  counts n;
+  for (std::size_t i = 0; i < view.node_count(); ++i)
+    for (sod2::value_id v : view.outputs(sod2::node_id{i}))
+      if (v != sod2::absent) count(facts.context(), facts.fact(v), n);
+  return n;
+}
+json dims_json(const counts& n) {
+  return {{"total", n.constant + n.symbolic + n.inferred + n.unknown},
+          {"constant", n.constant},
+          {"symbolic", n.symbolic},
+          {"inferred", n.inferred},
+          {"unknown", n.unknown}};
+}
+/// One entry a combination of outcomes of the conditions on sizes; none where there are none.
+json scenarios_json(const sod2::graph_view& view, const sod2::analysis_options& options) {
+  json list = json::array();
+  if (view.scope_count() == 1) return list;
+  auto scenarios = sod2::analyze_scenarios(view, sod2::standard_registry(), options);
+  if (!scenarios) fail(std::move(scenarios).error());
+  for (sod2::scenario& s : *scenarios) {
+    if (s.condition.empty()) continue;
+    const counts n = count_all(view, s.facts);
+    list.push_back(
+        {{"condition", s.condition}, {"rank_known", n.rank_known}, {"dims", dims_json(n)}});
+  }
+  return list;
+}
+
 json value_json(const sod2::graph_view& view, sod2::analysis& facts, sod2::value_id v) {
   const sod2::symbolic_fact& f = facts.fact(v);
   json shape;  // null: the rank is unknown
@@ -151,10 +180,10 @@ int analyze(const analyze_options& o, bool as_json) {
     const shape_options shapes = read_shapes(*m, o.model, true);
     const stopwatch watch;
     sod2::analysis facts = need(sod2::analyze(view, sod2::standard_registry(), shapes.analysis));
+    json scenarios = scenarios_json(view, shapes.analysis);
     const double analyze_ms = watch.ms();
-    sod2::dim_context& c = facts.context();
 
-    counts n;
+    const counts n = count_all(view, facts);
     json values = json::array();
     for (sod2::value_id v : view.inputs()) values.push_back(value_json(view, facts, v));
     json base = {{"ISDO", 0}, {"ISDOS", 0}, {"ISVDOS", 0}, {"EDO", 0}}, effective = base;
@@ -167,7 +196,6 @@ int analyze(const analyze_options& o, bool as_json) {
       e = e.get<int>() + 1;
       for (sod2::value_id v : view.outputs(node)) {
         if (v == sod2::absent) continue;
-        count(c, facts.fact(v), n);
         values.push_back(value_json(view, facts, v));
       }
     }
@@ -177,17 +205,12 @@ int analyze(const analyze_options& o, bool as_json) {
                    {"nodes_imported", m->model.nodes_imported},
                    {"tensors", n.tensors},
                    {"rank_known", n.rank_known},
-                   {"dims",
-                    {{"total", n.constant + n.symbolic + n.inferred + n.unknown},
-                     {"constant", n.constant},
-                     {"symbolic", n.symbolic},
-                     {"inferred", n.inferred},
-                     {"unknown", n.unknown}}},
+                   {"dims", dims_json(n)},
                    {"class_base", std::move(base)},
                    {"class_effective", std::move(effective)},
                    {"regions", sod2::partition(view, facts).size()},
                    {"assertions", std::move(assertions)},
-                   {"scenarios", json::array()},
+                   {"scenarios", std::move(scenarios)},
                    {"load_ms", rounded(m->load_ms)},
                    {"analyze_ms", rounded(analyze_ms)}};
     if (!o.explain.empty()) report["explain"] = explain(view, facts, o.explain);

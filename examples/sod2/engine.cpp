@@ -24,15 +24,19 @@ sod2::program compile_model(const loaded_model& m, const shape_options& shapes,
 }
 
 namespace {
-sod2::session_options session_options_of(thread_pool& pool, const run_options& o) {
+sod2::session_options session_options_of(thread_pool& pool, const run_options& o,
+                                         void (*observer)(void*, std::size_t), void* context) {
   sod2::session_options s;
   s.pool = pool.ref();
   s.memory_budget = o.memory_budget;
+  s.observer = observer;
+  s.observer_context = context;
   return s;
 }
 }  // namespace
-running::running(const sod2::program& p, const run_options& o)
-    : pool(o.threads), session(p, session_options_of(pool, o)) {}
+running::running(const sod2::program& p, const run_options& o,
+                 void (*observer)(void* context, std::size_t step), void* context)
+    : pool(o.threads), session(p, session_options_of(pool, o, observer, context)) {}
 
 symbol_values symbols_of(const loaded_model& m, const shape_options& shapes,
                          const input_list& given) {

@@ -27,7 +27,8 @@ sod2::program compile_model(const loaded_model& m, const shape_options& shapes,
 struct running {
   thread_pool pool;
   sod2::session session;
-  running(const sod2::program& p, const run_options& o);
+  running(const sod2::program& p, const run_options& o,
+          void (*observer)(void* context, std::size_t step) = nullptr, void* context = nullptr);
 };
 
 /// Values of the model's input symbols by name.

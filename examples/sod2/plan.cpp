@@ -10,6 +10,7 @@
 #include <sod2/rdp.hpp>
 #include <sod2/runtime.hpp>
 
+#include "classic_fusion.hpp"
 #include "engine.hpp"
 
 namespace tool {
@@ -154,6 +155,7 @@ int plan(const plan_options& given, bool as_json) {
                    {"nodes_imported", m->model.nodes_imported},
                    {"nodes", s.nodes},
                    {"groups", s.groups},
+                   {"column_a", classic_kernels(m->view, facts)},
                    {"mapping", mapping_json(m->view, facts)},
                    {"intermediate_bytes_unfused", std::move(intermediate_unfused)},
                    {"intermediate_bytes", std::move(intermediate)},

@@ -53,10 +53,56 @@ double median(std::vector<double> times) {
   return n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
 }
 
+/// When each step of the last run ended.
+struct step_times {
+  stopwatch watch;
+  std::vector<double> us;
+  static void note(void* self, std::size_t step) {
+    auto& t = *static_cast<step_times*>(self);
+    t.us[step] = t.watch.us();
+  }
+};
+/// The last run in the trace format of Chrome: one event a launch.
+std::string chrome_trace(const sod2::program& p, const sod2::session& s, const step_times& times) {
+  const sod2::program_region& r = p.root();
+  json events = json::array();
+  double begin = 0;
+  for (std::size_t k = 0; k < r.steps.size(); ++k) {
+    const sod2::program_step& step = r.steps[k];
+    std::int64_t bytes = 0;
+    json shape = json::array();
+    const auto add = [&](std::uint32_t first, std::uint32_t count, bool output) {
+      for (std::uint32_t i = first; i < first + count; ++i) {
+        if (r.operands[i] == sod2::no_slot) continue;
+        const sod2::tensor_view& t = s.tensor(r.operands[i]);
+        bytes += sod2::bytes_of(t.type, t.count());
+        if (output && i == first) shape = shape_json(t.shape());
+      }
+    };
+    add(step.input_first, step.input_count, false);
+    add(step.operand_first, step.operand_count, false);
+    add(step.output_first, step.output_count, true);
+    events.push_back({{"name", step.op},
+                      {"cat", name_of(step.kind)},
+                      {"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"ts", rounded(begin)},
+                      {"dur", rounded(times.us[k] - begin)},
+                      {"args",
+                       {{"node", step.name},
+                        {"nodes", step.nodes},
+                        {"shape", std::move(shape)},
+                        {"ms", rounded((times.us[k] - begin) / 1000)},
+                        {"bytes", bytes}}}});
+    begin = times.us[k];
+  }
+  return dump({{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}) + "\n";
+}
+
 int infer(const inference_options& given, bool as_json) {
   inference_options o = given;
   check_run_options(o.run);
-  if (!o.profile.empty()) not_built("--profile");
   std::vector<named_file> dumps;
   std::vector<std::string> dumped;
   for (const std::string& text : o.dumps) {
@@ -84,7 +130,9 @@ int infer(const inference_options& given, bool as_json) {
     const double compile_ms = watch.ms();
 
     fill_inputs(*m, shapes, values, o.seed, inputs);
-    running r(program, o.run);
+    step_times steps;
+    steps.us.resize(program.root().steps.size());
+    running r(program, o.run, o.profile.empty() ? nullptr : &step_times::note, &steps);
     const std::vector<std::int64_t> bindings = in_order(program, values);
     std::vector<double> binds;
     for (int k = 0; k < 9; ++k) {
@@ -95,7 +143,7 @@ int infer(const inference_options& given, bool as_json) {
     const std::vector<sod2::tensor_view> views = views_of(inputs);
     std::vector<double> times;
     for (int k = 0; k < o.repeat; ++k) {
-      watch = stopwatch();
+      watch = steps.watch = stopwatch();
       need(r.session.run(views));
       times.push_back(watch.ms());
     }
@@ -120,6 +168,7 @@ int infer(const inference_options& given, bool as_json) {
                 .string(),
             to_npy(r.session.output(i)));
     }
+    if (!o.profile.empty()) write_text(o.profile, chrome_trace(program, r.session, steps));
     for (std::size_t i = 0; i < dumps.size(); ++i)
       write_text(dumps[i].file, to_npy(r.session.output(m->own_outputs + i)));
 
@@ -158,7 +207,7 @@ void add_run(CLI::App& app, std::vector<command>& list) {
       ->check(whole_number(1))
       ->capture_default_str();
   c.app->add_flag("--frozen", o->frozen, "Binds all symbols before compiling");
-  c.app->add_option("--profile", o->profile, "Writes a Chrome trace (not built yet)");
+  c.app->add_option("--profile", o->profile, "Writes a Chrome trace of the last run");
   c.app->add_option("--dump", o->dumps, "TENSOR=FILE, writes a tensor of the main graph as .npy")
       ->allow_extra_args(false);
   c.run = [o, &c] { return infer(*o, c.as_json); };
