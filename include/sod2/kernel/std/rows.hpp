@@ -6,9 +6,12 @@
 
 #include <sod2/kernel/std/convolution.hpp>
 #include <sod2/kernel/std/dynamic.hpp>
+#include <sod2/kernel/std/image.hpp>
 #include <sod2/kernel/std/movement.hpp>
+#include <sod2/kernel/std/normalization.hpp>
 #include <sod2/kernel/std/pooling.hpp>
 #include <sod2/kernel/std/product.hpp>
+#include <sod2/kernel/std/quantization.hpp>
 #include <sod2/kernel/std/recurrent.hpp>
 #include <sod2/kernel/std/reduction.hpp>
 #include <sod2/kernel/std/resize.hpp>
@@ -72,6 +75,10 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("InstanceNormalization", 1, prepare_normalization, run_instance_normalization, 1),
     kernel_of("LayerNormalization", 1, prepare_normalization, run_layer_normalization, 1),
     kernel_of("LRN", 1, prepare_normalization, run_lrn),
+    kernel_of("GroupNormalization", 18, prepare_group_normalization, run_group_normalization, 1),
+    kernel_of("RMSNormalization", 23, prepare_normalization, run_rms_normalization, 1),
+    kernel_of("LpNormalization", 1, prepare_lp_normalization, run_lp_normalization, 1),
+    kernel_of("MeanVarianceNormalization", 9, prepare_mean_variance, run_mean_variance, 1),
     // data movement
     kernel_of("Identity", 1, prepare_move, run_flat_copy, 1),
     kernel_of("Reshape", 1, prepare_move, run_flat_copy, 1),
@@ -105,6 +112,22 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("OneHot", 9, prepare_one_hot, run_one_hot),
     kernel_of("TopK", 1, prepare_topk, run_topk),
     kernel_of("NonZero", 9, prepare_any, run_non_zero),
+    // images
+    kernel_of("RoiAlign", 10, prepare_roi, run_roi_align),
+    kernel_of("MaxRoiPool", 1, prepare_roi, run_max_roi_pool),
+    kernel_of("GridSample", 16, prepare_grid_sample, run_grid_sample),
+    kernel_of("AffineGrid", 20, prepare_affine_grid, run_affine_grid),
+    kernel_of("MaxUnpool", 9, prepare_unpool, run_unpool),
+    kernel_of("CenterCropPad", 18, prepare_center, run_center),
+    kernel_of("Col2Im", 18, prepare_col2im, run_col2im),
+    // quantisation
+    kernel_of("QuantizeLinear", 10, prepare_quantize, run_quantize),
+    kernel_of("DequantizeLinear", 10, prepare_dequantize, run_dequantize),
+    kernel_of("DynamicQuantizeLinear", 11, prepare_dynamic_quantize, run_dynamic_quantize),
+    kernel_of("MatMulInteger", 10, prepare_matmul_integer, run_matmul_integer),
+    kernel_of("QLinearMatMul", 10, prepare_qlinear_matmul, run_qlinear_matmul),
+    kernel_of("ConvInteger", 10, prepare_integer_conv<1>, run_conv_integer),
+    kernel_of("QLinearConv", 10, prepare_integer_conv<3>, run_qlinear_conv, 0, qlinear_conv_bytes),
     // sizes that only data decides
     kernel_of("Compress", 9, prepare_optional_axis, run_compress),
     kernel_of("Unique", 11, prepare_optional_axis, run_unique, 0, unique_bytes),
