@@ -1,4 +1,4 @@
-#include "op/support.hpp"
+#include "unit/op/support.hpp"
 
 #include <sod2/op/std/conversion.hpp>
 #include <sod2/op/std/elementwise.hpp>

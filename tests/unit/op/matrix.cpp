@@ -1,5 +1,5 @@
 // Products, convolutions, pooling, normalisation, recurrent layers, attention.
-#include "op/support.hpp"
+#include "unit/op/support.hpp"
 
 #include <sod2/op/std/attention.hpp>
 #include <sod2/op/std/convolution.hpp>

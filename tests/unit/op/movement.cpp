@@ -1,5 +1,5 @@
 // Transpose, join, cut, gather, scatter, pad, repeat; reductions and TopK.
-#include "op/support.hpp"
+#include "unit/op/support.hpp"
 
 #include <sod2/op/std/movement.hpp>
 #include <sod2/op/std/reduction.hpp>

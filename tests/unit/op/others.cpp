@@ -1,5 +1,5 @@
 // Data-dependent sizes, sequences, random tensors, quantisation, signal, text, losses.
-#include "op/support.hpp"
+#include "unit/op/support.hpp"
 
 #include <sod2/op/std/control.hpp>
 #include <sod2/op/std/dynamic.hpp>

@@ -1,5 +1,5 @@
 // Reshape and its relatives, shapes as values, ranges, images.
-#include "op/support.hpp"
+#include "unit/op/support.hpp"
 
 #include <sod2/op/std/image.hpp>
 #include <sod2/op/std/reshape.hpp>

@@ -1,4 +1,4 @@
-#include "op/support.hpp"
+#include "unit/op/support.hpp"
 
 #include <random>
 
