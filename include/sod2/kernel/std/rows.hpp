@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include <sod2/kernel/std/algebra.hpp>
 #include <sod2/kernel/std/convolution.hpp>
 #include <sod2/kernel/std/dynamic.hpp>
 #include <sod2/kernel/std/image.hpp>
@@ -12,10 +13,12 @@
 #include <sod2/kernel/std/pooling.hpp>
 #include <sod2/kernel/std/product.hpp>
 #include <sod2/kernel/std/quantization.hpp>
+#include <sod2/kernel/std/random.hpp>
 #include <sod2/kernel/std/recurrent.hpp>
 #include <sod2/kernel/std/reduction.hpp>
 #include <sod2/kernel/std/resize.hpp>
 #include <sod2/kernel/std/sequence.hpp>
+#include <sod2/kernel/std/signal.hpp>
 
 namespace sod2::kernel_detail {
 
@@ -128,6 +131,25 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("QLinearMatMul", 10, prepare_qlinear_matmul, run_qlinear_matmul),
     kernel_of("ConvInteger", 10, prepare_integer_conv<1>, run_conv_integer),
     kernel_of("QLinearConv", 10, prepare_integer_conv<3>, run_qlinear_conv, 0, qlinear_conv_bytes),
+    // algebra
+    kernel_of("Einsum", 12, prepare_einsum, run_einsum),
+    kernel_of("Det", 11, prepare_det, run_det, 0, det_bytes),
+    kernel_of("ReverseSequence", 10, prepare_reverse, run_reverse),
+    kernel_of("EyeLike", 9, prepare_eye, run_eye),
+    // signals
+    kernel_of("DFT", 17, prepare_dft, run_dft, 0, dft_bytes),
+    kernel_of("STFT", 17, prepare_stft, run_stft, 0, stft_bytes),
+    kernel_of("HannWindow", 17, prepare_window_function, run_hann),
+    kernel_of("HammingWindow", 17, prepare_window_function, run_hamming),
+    kernel_of("BlackmanWindow", 17, prepare_window_function, run_blackman),
+    kernel_of("MelWeightMatrix", 17, prepare_any, run_mel_weights),
+    // random numbers
+    kernel_of("RandomUniform", 1, prepare_random_uniform, run_random_uniform),
+    kernel_of("RandomUniformLike", 1, prepare_random_uniform, run_random_uniform),
+    kernel_of("RandomNormal", 1, prepare_random_normal, run_random_normal),
+    kernel_of("RandomNormalLike", 1, prepare_random_normal, run_random_normal),
+    kernel_of("Bernoulli", 15, prepare_random, run_bernoulli),
+    kernel_of("Multinomial", 7, prepare_random, run_multinomial),
     // sizes that only data decides
     kernel_of("Compress", 9, prepare_optional_axis, run_compress),
     kernel_of("Unique", 11, prepare_optional_axis, run_unique, 0, unique_bytes),
