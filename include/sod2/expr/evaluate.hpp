@@ -95,7 +95,10 @@ class size_program {
           break;
         }
       }
-      if (!fits) state = errc::overflow;
+      if (!fits) {
+        state = errc::overflow;
+        v = INT64_MIN;  // no size is: shows callers which ones failed
+      }
       r[i] = v;
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) out[i] = r[outputs_[i]];

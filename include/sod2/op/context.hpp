@@ -98,7 +98,13 @@ class transfer_context {
     return outputs_[i];
   }
   const fact& output(std::size_t i) const { return outputs_[i]; }
-  bool rank_known(std::size_t i) const { return has_input(i) && input(i).rank_known(); }
+  bool rank_known(std::size_t i) const {
+    if (!has_input(i)) return false;
+    if (!input(i).rank_known()) ranks_missed_ |= std::uint64_t{1} << (i < 63 ? i : 63);
+    return input(i).rank_known();
+  }
+  /// Bit i: the transfer function asked for the rank of input i in vain.
+  std::uint64_t ranks_missed() const { return ranks_missed_; }
   std::span<const value_type> dims(std::size_t i) const { return input(i).dims.view(); }
 
   // ---- values: reading one makes the node value-dependent ----
@@ -107,6 +113,7 @@ class transfer_context {
   bool has_value(std::size_t i) {
     if (!has_input(i)) return false;
     value_reads_ |= std::uint64_t{1} << (i < 63 ? i : 63);
+    if (load_ != nullptr && !input(i).has_value) load_(loader_, i);
     return input(i).has_value;
   }
   /// Elements of input i; requires has_value(i).
@@ -127,6 +134,12 @@ class transfer_context {
   }
   /// Bit i: the transfer function asked for the value of input i.
   std::uint64_t value_reads() const { return value_reads_; }
+  /// `load(loader, i)` is called before the value of an untracked input is read. It may make it
+  /// tracked: most weights are never read, so their elements become expressions only then.
+  void use_loader(void* loader, void (*load)(void* loader, std::size_t input)) {
+    loader_ = loader;
+    load_ = load;
+  }
 
   // ---- writing outputs ----
 
@@ -273,6 +286,9 @@ class transfer_context {
   attribute_source attributes_;
   int version_;
   std::uint64_t value_reads_ = 0;
+  mutable std::uint64_t ranks_missed_ = 0;
+  void* loader_ = nullptr;
+  void (*load_)(void*, std::size_t) = nullptr;
   fresh_cache* cache_ = nullptr;
   small_vector<requirement, 2> requirements_;
   small_vector<refinement, 4> refinements_;

@@ -50,7 +50,10 @@ struct assertion {
   dim left{}, right{};  // as they stood before the fact was assumed
   errc code = errc::dim_mismatch;
   node_id node{};
-  std::string text;  // `node 'n': K1 == K2`
+  value_id tensor{};  // the input of the node that has one of the two as a dim, if there is one
+  int axis = -1;
+  std::string relation;  // `K1 == K2`
+  std::string text;      // `node 'n': K1 == K2`
 };
 
 /// An arm or body that fails whenever it runs: the first node that cannot, and why.
@@ -65,6 +68,7 @@ class analysis {
   struct node_info {
     registry::match op;
     std::uint64_t value_reads = 0;
+    std::uint64_t ranks_missed = 0;  // inputs whose rank it asked for and did not get, at last
     dynamism effective = dynamism::isdos;
     /// The node introduces a size that only execution decides.
     bool boundary = false;
@@ -121,6 +125,12 @@ class rdp_transfer {
     for (const symbol_declaration& d : options_.symbols) SOD2_TRY(declare(d));
     for (std::size_t v = 1; v < view_.value_count(); ++v)
       if (view_.is_constant(value_id{v})) seed_constant(value_id{v});
+    // Control flow hands facts on without asking for values.
+    for (std::size_t i = 0; i < view_.node_count() && view_.scope_count() > 1; ++i)
+      if (!view_.scopes(node_id{i}).empty())
+        for (value_id v : view_.inputs(node_id{i})) load(v);
+    for (std::size_t s = 1; s < view_.scope_count(); ++s)
+      for (value_id v : view_.outputs(scope_id{s})) load(v);
     for (value_id v : view_.inputs()) seed_input(v);
     for (std::size_t v = 1; v < view_.value_count(); ++v)
       if (view_.producer(value_id{v}) != no_index) seed_produced(value_id{v});
@@ -155,12 +165,15 @@ class rdp_transfer {
     symbolic_transfer c(domain_, inputs, outputs, view_.attributes(n), info.op.version);
     c.name(view_.name(n), names);
     c.use_cache(caches_[n.index]);
+    reader loader{this, n};
+    c.use_loader(&loader, &load_input);
     if (status s = row.forward(c); !s) {
       if (unconditional(n)) return std::move(s).error().at_node(view_.name(n));
       return exclude(n, std::move(s).error().at_node(view_.name(n)));
     }
     // Values that only pass through do not make the shape depend on them.
     info.value_reads |= c.value_reads();
+    info.ranks_missed = c.ranks_missed();
     if (row.value != nullptr)
       if (status s = row.value(c); !s) return std::move(s).error().at_node(view_.name(n));
     if (status s = record(n, c.requirements()); !s) {
@@ -179,6 +192,7 @@ class rdp_transfer {
       if (view_.outputs(n)[i] != absent) outputs[i] = out_.facts_[view_.outputs(n)[i].index];
     symbolic_transfer back(domain_, inputs, outputs, view_.attributes(n), info.op.version);
     back.name(view_.name(n), names);
+    back.use_loader(&loader, &load_input);
     if (status s = row.backward(back); !s) return std::move(s).error().at_node(view_.name(n));
     SOD2_TRY(record(n, back.requirements()));
     return refine(n, back.refinements(), changed);
@@ -225,11 +239,12 @@ class rdp_transfer {
                                     (a.most == any_number ? " or more"
                                      : a.most == a.least  ? ""
                                                           : " to " + std::to_string(a.most)) +
-                                    " " + side + ", got " + std::to_string(count))
+                                    " " + side + (a.least == 1 && a.most == 1 ? "" : "s") +
+                                    ", got " + std::to_string(count))
           .at_node(view_.name(n));
     };
-    SOD2_TRY(check(info.inputs, view_.inputs(n).size(), "inputs"));
-    SOD2_TRY(check(info.outputs, view_.outputs(n).size(), "outputs"));
+    SOD2_TRY(check(info.inputs, view_.inputs(n).size(), "input"));
+    SOD2_TRY(check(info.outputs, view_.outputs(n).size(), "output"));
     for (std::size_t i = 0; i < info.inputs.least && info.inputs.most != any_number; ++i)
       if (view_.inputs(n)[i] == absent)
         return error(errc::arity, "required input " + std::to_string(i) + " is left out")
@@ -266,8 +281,27 @@ class rdp_transfer {
       f.dims.push_back(out_.context_.constant(k));
       count *= k;
     }
-    if (count <= static_cast<std::int64_t>(max_tracked_elements))
+    // Floats rarely decide a size: they wait until somebody reads them, see load.
+    const bool is_real = f.type == dtype::f32 || f.type == dtype::f64;
+    if (!is_real && count <= static_cast<std::int64_t>(max_tracked_elements))
       seed_elements(d.constant, static_cast<std::size_t>(count), f);
+  }
+  /// Tracks the elements of a small float constant.
+  void load(value_id v) {
+    if (v == absent || !view_.is_constant(v)) return;
+    symbolic_fact& f = out_.facts_[v.index];
+    if (f.has_value || (f.type != dtype::f32 && f.type != dtype::f64)) return;
+    const constant_view& c = view_.declared(v).constant;
+    if (c.count() <= static_cast<std::int64_t>(max_tracked_elements))
+      seed_elements(c, static_cast<std::size_t>(c.count()), f);
+  }
+  struct reader {
+    rdp_transfer* self;
+    node_id node;
+  };
+  static void load_input(void* loader, std::size_t input) {
+    const reader& r = *static_cast<reader*>(loader);
+    r.self->load(r.self->view_.inputs(r.node)[input]);
   }
   template <class T>
   static T load(const constant_view& c, std::size_t i) {
@@ -388,27 +422,77 @@ class rdp_transfer {
       if (r.broadcast &&
           (c.decide_eq(left, c.one()) == tri::yes || c.decide_eq(right, c.one()) == tri::yes))
         continue;
-      if (now == tri::no && !r.broadcast)
-        return error(r.code).at_node(view_.name(n)).between(print(c, left), print(c, right));
-      bool known = false;
-      for (const assertion& a : out_.assertions_)
-        known = known || (a.left == left && a.right == right &&
-                          (a.what == assertion::kind::broadcast) == r.broadcast);
-      if (known) continue;
+      if (now == tri::no && !r.broadcast) return unequal(n, r.code, left, right);
+      if (known_assertion(left, right, r.broadcast)) continue;
       assertion a;
       a.what = r.broadcast ? assertion::kind::broadcast : assertion::kind::equal;
       a.left = left;
       a.right = right;
       a.code = r.code;
       a.node = n;
-      a.text = "node '" + std::string(view_.name(n)) + "': ";
-      a.text += r.broadcast ? "broadcast(" + print(c, left) + ", " + print(c, right) + ") exists"
-                            : print(c, left) + " == " + print(c, right);
+      locate(n, left, right, a.tensor, a.axis);
+      a.relation = r.broadcast ? "broadcast(" + print(c, left) + ", " + print(c, right) + ") exists"
+                               : print(c, left) + " == " + print(c, right);
+      a.text = "node '" + std::string(view_.name(n)) + "': " + a.relation;
       out_.assertions_.push_back(std::move(a));
       if (!r.broadcast && unconditional(n) && c.assume_eq(left, right) == tri::no)
-        return error(r.code).at_node(view_.name(n)).between(print(c, left), print(c, right));
+        return unequal(n, r.code, left, right);
     }
     return {};
+  }
+  /// The input of n of which a dim is one of the two, the later ones first: those of weights say
+  /// more than what everything else was derived from.
+  void locate(node_id n, dim left, dim right, value_id& tensor, int& axis) {
+    const auto inputs = view_.inputs(n);
+    for (std::size_t i = inputs.size(); i-- > 0;) {
+      if (inputs[i] == absent) continue;
+      const auto& dims = out_.facts_[inputs[i].index].dims;
+      for (std::size_t k = dims.size(); k-- > 0;) {
+        if (!dims[k].is_known()) continue;
+        const dim d = out_.context_.resolve(dims[k]);
+        if (d != left && d != right) continue;
+        tensor = inputs[i];
+        axis = static_cast<int>(k);
+        return;
+      }
+    }
+  }
+  error unequal(node_id n, errc code, dim left, dim right) {
+    value_id tensor{};
+    int axis = -1;
+    locate(n, left, right, tensor, axis);
+    error e = error(code)
+                  .at_node(view_.name(n))
+                  .between(print(out_.context_, left), print(out_.context_, right));
+    return tensor == absent ? std::move(e) : std::move(e).at_tensor(view_.name(tensor), axis);
+  }
+  /// Is this recorded? If not, it is expected to be recorded next. A hash table of indices plus
+  /// one, made anew when assertions were dropped.
+  bool known_assertion(dim left, dim right, bool broadcast) {
+    const auto slot_of = [&](dim a, dim b, bool c) {
+      const std::uint64_t key = (std::uint64_t{a.id} << 32 ^ b.id) * 2 + (c ? 1U : 0U);
+      return (key * 0x9e3779b97f4a7c15U >> 32) & (recorded_.size() - 1);
+    };
+    const std::vector<assertion>& all = out_.assertions_;
+    if (recorded_count_ > all.size() || recorded_.size() < 2 * (all.size() + 1)) {
+      std::size_t slots = 16;
+      while (slots < 4 * (all.size() + 1)) slots *= 2;
+      recorded_.assign(slots, 0U);
+      recorded_count_ = 0;
+    }
+    for (; recorded_count_ < all.size(); ++recorded_count_) {
+      const assertion& a = all[recorded_count_];
+      std::size_t at = slot_of(a.left, a.right, a.what == assertion::kind::broadcast);
+      while (recorded_[at] != 0) at = (at + 1) & (recorded_.size() - 1);
+      recorded_[at] = static_cast<std::uint32_t>(recorded_count_ + 1);
+    }
+    for (std::size_t at = slot_of(left, right, broadcast); recorded_[at] != 0;
+         at = (at + 1) & (recorded_.size() - 1)) {
+      const assertion& a = all[recorded_[at] - 1];
+      if (a.left == left && a.right == right && (a.what == assertion::kind::broadcast) == broadcast)
+        return true;
+    }
+    return false;
   }
 
   // Takes over a dim inferred anew: fills what was open, checks what was known.
@@ -549,6 +633,12 @@ class rdp_transfer {
     return phi;
   }
   // Control flow, in rdp/detail/control.hpp.
+ public:
+  /// An error where a node needs the rank of what arms of different ranks give, and no scenario
+  /// can settle which arm it is.
+  status check_ranks();
+
+ private:
   template <class Changed>
   status visit_control(node_id n, Changed& changed);
   template <class Changed>
@@ -624,6 +714,8 @@ class rdp_transfer {
   std::vector<loop_state> loops_;         // per scope; only bodies use theirs
   std::vector<std::uint8_t> impossible_;  // per scope: an arm that cannot run
   symbolic_domain domain_;
+  std::vector<std::uint32_t> recorded_;  // see known_assertion
+  std::size_t recorded_count_ = 0;
   std::vector<symbolic_transfer::fresh_cache> caches_;
   vector<vector<node_id>> owners_;
 };
@@ -637,6 +729,7 @@ inline result<analysis> analyze(const graph_view& view, const registry& ops,
   SOD2_TRY(transfer.start());
   SOD2_ASSIGN(out.statistics_, solve(view, transfer));
   transfer.finish();
+  SOD2_TRY(transfer.check_ranks());
   return out;
 }
 

@@ -851,7 +851,9 @@ class program_compiler {
       c.broadcast = a.what == assertion::kind::broadcast;
       c.code = a.code;
       c.node = view_.name(a.node);
-      c.text = a.text;
+      if (a.tensor != absent) c.tensor = view_.name(a.tensor);
+      c.axis = a.axis;
+      c.text = a.relation;
       r.checks.push_back(std::move(c));
     }
     r.sizes = std::move(builder).finish();

@@ -88,7 +88,8 @@ struct program_check {
   std::uint32_t left = 0, right = 0;  // among the region's sizes
   bool broadcast = false;             // 1 yields
   errc code = errc::assertion_failed;
-  std::string node;
+  std::string node, tensor;  // see assertion; the tensor may be empty
+  int axis = -1;
   std::string text;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <sod2/core/checked.hpp>
 #include <sod2/core/status.hpp>
 #include <sod2/core/tensor_view.hpp>
 #include <sod2/kernel/pool.hpp>
@@ -76,14 +77,14 @@ class session {
     bound_ = false;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const program_symbol& s = program_->symbols()[i];
-      SOD2_TRY(check_symbol(s, values[i]));
+      if (status e = check_symbol(s, values[i]); !e) return located(std::move(e).error(), i);
       symbol_values_[s.index] = values[i];
       bound_values_[i] = values[i];
     }
     const errc evaluated = r.sizes.evaluate(symbol_values_, scratch_, sizes_);
     // An assertion says more than the failed evaluation of what depends on it.
     for (const program_check& c : r.checks) SOD2_TRY(check(c));
-    if (evaluated != errc::ok) return error(evaluated);
+    if (evaluated != errc::ok) return failed(evaluated);
     for (const program_tensor& t : r.tensors)
       for (std::uint32_t i = 0; i < t.rank; ++i)
         if (sizes_[t.dims + i] < 0)
@@ -215,11 +216,33 @@ class session {
                        std::to_string(s.step));
     return {};
   }
+  /// Names the first dim whose evaluation failed, else the tensor whose bytes nobody can count.
+  error failed(errc code) const {
+    const program_region& r = program_->root();
+    for (const program_tensor& t : r.tensors)
+      for (std::uint32_t i = 0; i < t.rank; ++i)
+        if (sizes_[t.dims + i] < 0) return error(code).at_tensor(t.name, static_cast<int>(i));
+    for (const program_tensor& t : r.tensors) {
+      std::int64_t bytes = static_cast<std::int64_t>(bytes_of(t.type));
+      for (std::uint32_t i = 0; i < t.rank; ++i)
+        if (!checked_mul(bytes, sizes_[t.dims + i], bytes)) return error(code).at_tensor(t.name);
+    }
+    return error(code);
+  }
+  /// Names the first dim of an input that the symbol is.
+  error located(error e, std::size_t symbol) const {
+    for (const program_input& in : program_->inputs())
+      for (std::size_t axis = 0; axis < in.axes.size(); ++axis)
+        if (in.axes[axis].symbol == symbol)
+          return std::move(e).at_tensor(in.name, static_cast<int>(axis));
+    return e;
+  }
   status check(const program_check& c) const {
     const std::int64_t a = sizes_[c.left], b = sizes_[c.right];
     if (a == b || (c.broadcast && (a == 1 || b == 1))) return {};
     return error(c.code, std::string(text_of(c.code)) + ": " + c.text)
         .at_node(c.node)
+        .at_tensor(c.tensor, c.axis)
         .between(std::to_string(a), std::to_string(b));
   }
   status want(std::uint32_t symbol, std::int64_t value, const std::string& input, int axis) {

@@ -16,7 +16,8 @@ TEST_CASE("Transpose") {
   check_value<ops::transpose>({13, {values("2, 2", "A, B, C, D")}}, "(A, C, B, D)");
   check_error<ops::transpose>({13, {in("A, B")}, attributes().ints("perm", {0, 0})},
                               sod2::errc::bad_attribute,
-                              "attribute 'perm' must be a permutation of the axes");
+                              "tensor 'in0': attribute 'perm' must be a permutation of the axes "
+                              "of rank 2, not (0, 0)");
 }
 
 TEST_CASE("Concat") {

@@ -30,17 +30,20 @@ TEST_CASE("Reshape") {
 }
 
 TEST_CASE("Reshape: errors name both shapes and both numbers of elements") {
-  check_error<ops::reshape>({14, {in("Batch, 64"), vec("Batch, 30, 2")}}, sod2::errc::element_count,
-                            "node 'node': reshape must keep the number of elements: (Batch, 64) "
-                            "has 64*Batch, (Batch, 30, 2) has 60*Batch");
-  check_error<ops::reshape>({14, {in("Batch, 64"), vec("0, 30, 2")}}, sod2::errc::element_count,
-                            "node 'node': reshape must keep the number of elements: (Batch, 64) "
-                            "has 64*Batch, (Batch, 30, 2) has 60*Batch");
-  check_error<ops::reshape>({14, {in("3, 5"), vec("4, -1")}}, sod2::errc::element_count,
-                            "node 'node': reshape must keep the number of elements: (3, 5) has 15, "
-                            "which the other dims of (4, -1) do not divide");
+  check_error<ops::reshape>(
+      {14, {in("Batch, 64"), vec("Batch, 30, 2")}}, sod2::errc::element_count,
+      "node 'node': tensor 'in0': reshape must keep the number of elements: (Batch, 64) "
+      "has 64*Batch, (Batch, 30, 2) has 60*Batch");
+  check_error<ops::reshape>(
+      {14, {in("Batch, 64"), vec("0, 30, 2")}}, sod2::errc::element_count,
+      "node 'node': tensor 'in0': reshape must keep the number of elements: (Batch, 64) "
+      "has 64*Batch, (Batch, 30, 2) has 60*Batch");
+  check_error<ops::reshape>(
+      {14, {in("3, 5"), vec("4, -1")}}, sod2::errc::element_count,
+      "node 'node': tensor 'in0': reshape must keep the number of elements: (3, 5) has 15, "
+      "which the other dims of (4, -1) do not divide");
   check_error<ops::reshape>({14, {in("3"), vec("-1, -1")}}, sod2::errc::value_range,
-                            "reshape target (-1, -1) has more than one -1");
+                            "tensor 'in1': reshape target (-1, -1) has more than one -1");
   check_error<ops::reshape>(
       {14, {in("3"), vec("3, 0")}}, sod2::errc::axis_range,
       "tensor 'in0': reshape target (3, 0) copies a dim that the input of rank 1 does not have");
@@ -68,7 +71,7 @@ TEST_CASE("Flatten, Squeeze, Unsqueeze, Identity, Dropout") {
   check_value<ops::unsqueeze>({13, {scalar("N"), vec("0")}}, "(N)");
   check_back<ops::unsqueeze>({13, {no_rank(), vec("1")}}, {"N, 1, H"}, {"rank 2 0=N 1=H", ""});
   check_error<ops::unsqueeze>({13, {in("N"), vec("0, 0")}}, sod2::errc::axis_range,
-                              "axis 0 is given twice");
+                              "tensor 'in0': axis 0 is given twice");
   check_error<ops::unsqueeze>({11, {in("N")}}, sod2::errc::missing_attribute,
                               "required attribute 'axes' is missing");
   check<ops::identity>({13, {in("N, 2", dtype::i8)}}, {"(N, 2)"}, dtype::i8);

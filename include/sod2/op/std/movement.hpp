@@ -47,7 +47,10 @@ struct transpose {
     for (std::int64_t a : given) {
       std::size_t at = 0;
       if (!detail::wrap_axis(a, rank, at) || seen[at])
-        return detail::wrong_attribute("perm", "a permutation of the axes");
+        return detail::wrong_attribute("perm", "a permutation of the axes of rank " +
+                                                   std::to_string(rank) + ", not " +
+                                                   detail::list_text(given))
+            .at_tensor(c.input_name(0));
       seen[at] = true;
       perm.push_back(static_cast<std::int64_t>(at));
     }
@@ -251,7 +254,8 @@ struct split {
     if (by_input || !given.empty()) {
       if (sizes.size() != count)
         return error(errc::arity, "split has " + std::to_string(sizes.size()) +
-                                      " parts, the node has " + std::to_string(count) + " outputs");
+                                      " parts, the node has " + std::to_string(count) + " outputs")
+            .at_tensor(c.input_name(by_input ? 1 : 0));
       auto sum = domain.constant(0);
       for (const auto& d : sizes) sum = domain.add(sum, d);
       if (!c.require_eq(total, sum, errc::dim_mismatch))

@@ -33,7 +33,9 @@ status mark_axes(C& c, const index_list& axes, std::size_t rank, small_vector<bo
   for (std::int64_t a : axes) {
     std::size_t at = 0;
     SOD2_TRY(axis_of(c, 0, a, rank, at));
-    if (marked[at]) return error(errc::axis_range, "axis " + std::to_string(a) + " is given twice");
+    if (marked[at])
+      return error(errc::axis_range, "axis " + std::to_string(a) + " is given twice")
+          .at_tensor(c.input_name(0));
     marked[at] = true;
   }
   return {};
@@ -130,10 +132,12 @@ struct reshape {
       if (is_known(d) && domain.as_constant(d, k)) {
         if (k < -1)
           return error(errc::value_range,
-                       "reshape target " + c.text(target.view()) + " has a negative dim");
+                       "reshape target " + c.text(target.view()) + " has a negative dim")
+              .at_tensor(c.input_name(1));
         if (k == -1 && ++inferred > 1)
           return error(errc::value_range,
-                       "reshape target " + c.text(target.view()) + " has more than one -1");
+                       "reshape target " + c.text(target.view()) + " has more than one -1")
+              .at_tensor(c.input_name(1));
       }
     }
     if (!c.rank_known(0)) {
@@ -186,15 +190,18 @@ struct reshape {
         std::int64_t k = 1;
         if (!allow_zero && domain.as_constant(wanted[i], k) && k == 0) wanted[i] = in[i];
       }
-      if (inferred == 0) return c.fail(e, reshape_text(c, in, wanted.view()));
+      if (inferred == 0)
+        return c.fail(e, reshape_text(c, in, wanted.view())).at_tensor(c.input_name(0));
       std::string text(text_of(e));
       text.append(": ")
           .append(c.text(in))
           .append(" has ")
           .append(c.text(rules::element_count(domain, in)));
-      return c.fail(e, text.append(", which the other dims of ")
-                           .append(c.text(wanted.view()))
-                           .append(" do not divide"));
+      return c
+          .fail(e, text.append(", which the other dims of ")
+                       .append(c.text(wanted.view()))
+                       .append(" do not divide"))
+          .at_tensor(c.input_name(0));
     }
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = size_or_fresh(c, 0, i, out[i], {0, count_range(c, in).hi});

@@ -110,15 +110,20 @@ status rdp_transfer::visit_if(node_id n, Changed& changed) {
 template <class Changed>
 void rdp_transfer::restart(scope_id s, Changed& changed) {
   // What was found from narrower facts is forgotten, requirements included.
-  for (std::uint32_t i = 0; i < view_.node_count(); ++i) {
-    const node_id n{i};
-    if (!inside(view_.scope(n), s)) continue;
-    for (value_id v : view_.outputs(n))
-      if (v != absent) out_.facts_[v.index] = {};
-    changed.wake(n);
+  vector<scope_id> todo;
+  todo.push_back(s);
+  while (!todo.empty()) {
+    const scope_id inner = todo.back();
+    todo.pop_back();
+    impossible_[inner.index] = 0;
+    if (inner != s) loops_[inner.index] = {};
+    for (node_id n : view_.order(inner)) {
+      for (value_id v : view_.outputs(n))
+        if (v != absent) out_.facts_[v.index] = {};
+      changed.wake(n);
+      for (scope_id child : view_.scopes(n)) todo.push_back(child);
+    }
   }
-  for (std::size_t k = 1; k < impossible_.size(); ++k)
-    if (inside(scope_id{k}, s)) impossible_[k] = 0;
   std::size_t possible = 0;
   for (std::size_t k = 0; k < out_.impossible_.size(); ++k)
     if (!inside(out_.impossible_[k].scope, s)) {
@@ -126,8 +131,6 @@ void rdp_transfer::restart(scope_id s, Changed& changed) {
       ++possible;
     }
   out_.impossible_.resize(possible);
-  for (std::size_t k = 0; k < loops_.size(); ++k)
-    if (k != s.index && k != 0 && inside(scope_id{k}, s)) loops_[k] = {};
   std::size_t kept = 0;
   for (std::size_t k = 0; k < out_.assertions_.size(); ++k)
     if (!inside(view_.scope(out_.assertions_[k].node), s)) {
@@ -135,6 +138,60 @@ void rdp_transfer::restart(scope_id s, Changed& changed) {
       ++kept;
     }
   out_.assertions_.resize(kept);
+  recorded_count_ = no_index;  // the table of them is made anew
+}
+
+inline status rdp_transfer::check_ranks() {
+  dim_context& c = out_.context_;
+  bool differ = false;
+  for (std::size_t i = 0; i < view_.node_count(); ++i) {
+    const node_id n{i};
+    if (view_.operator_name(n) != "If" || view_.scopes(n).empty()) continue;
+    const symbolic_fact& f = out_.facts_[view_.inputs(n)[0].index];
+    if (truth(view_.inputs(n)[0]) == tri::unknown && f.has_value && f.elements.size() == 1 &&
+        f.elements[0].is_known() && !c.is_constant(c.resolve(f.elements[0])))
+      return {};  // scenarios decide this one, and with it perhaps the others
+    for (value_id v : view_.outputs(n))
+      differ = differ || (v != absent && out_.facts_[v.index].rank == rank_state::unknown);
+  }
+  if (!differ) return {};
+  for (node_id n : view_.order()) {
+    bool lost = false;
+    for (value_id v : view_.outputs(n))
+      lost = lost || (v != absent && out_.facts_[v.index].rank == rank_state::unknown);
+    if (!lost) continue;
+    const auto inputs = view_.inputs(n);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == absent || (out_.nodes_[n.index].ranks_missed >> (i < 63 ? i : 63) & 1) == 0)
+        continue;
+      // Back through nodes that hand the rank on, to the arms.
+      value_id v = inputs[i];
+      std::uint32_t producer = view_.producer(v);
+      while (producer != no_index && view_.scopes(node_id{producer}).empty()) {
+        value_id before{};
+        for (value_id k : view_.inputs(node_id{producer}))
+          if (k != absent && out_.facts_[k.index].rank == rank_state::unknown) before = k;
+        if (before == absent) break;
+        v = before;
+        producer = view_.producer(v);
+      }
+      if (producer == no_index || view_.operator_name(node_id{producer}) != "If") continue;
+      const node_id owner{producer};
+      std::size_t output = 0;
+      while (view_.outputs(owner)[output] != v) ++output;
+      const auto scopes = view_.scopes(owner);
+      if (scopes.size() != 2) continue;
+      const value_id a = view_.outputs(scopes[0])[output], b = view_.outputs(scopes[1])[output];
+      if (!out_.facts_[a.index].rank_known() || !out_.facts_[b.index].rank_known()) continue;
+      return error(errc::rank_unknown, std::string(text_of(errc::rank_unknown)) +
+                                           ", but the arms of '" + std::string(view_.name(owner)) +
+                                           "' give different ones")
+          .at_node(view_.name(n))
+          .at_tensor(view_.name(inputs[i]))
+          .between(out_.text(a), out_.text(b));
+    }
+  }
+  return {};
 }
 
 template <class Changed>

@@ -40,6 +40,12 @@ inline error wrong_attribute(std::string_view name, std::string_view wanted) {
   text.append(name).append("' must be ").append(wanted);
   return error(errc::bad_attribute, text);
 }
+inline std::string list_text(std::span<const std::int64_t> list) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < list.size(); ++i)
+    out.append(i > 0 ? ", " : "").append(std::to_string(list[i]));
+  return out += ")";
+}
 inline error no_attribute(std::string_view name) {
   std::string text("required attribute '");
   text.append(name).append("' is missing");
@@ -92,8 +98,9 @@ inline status read_list(const attribute_source& attributes, std::string_view nam
   if (!attributes(name)) return {};
   SOD2_TRY(read(attributes, name, given));
   if (given.size() != count)
-    return wrong_attribute(
-        name, "a list of " + std::to_string(count) + " integers, one for each axis it is about");
+    return wrong_attribute(name, "a list of " + std::to_string(count) +
+                                     " integers, one for each axis it is about, not " +
+                                     list_text(given));
   for (std::size_t i = 0; i < count; ++i) out[i] = given[i];
   return {};
 }
