@@ -289,15 +289,6 @@ inline raw_value_info parse_value_info(std::string_view bytes) {
   return v;
 }
 
-/// Copies own their elements, as the original does.
-inline attribute copy_of(const attribute& a) {
-  attribute copy = a;
-  if (!copy.tensor.owned.empty()) copy.tensor.data = copy.tensor.owned.data();
-  if (!copy.tensor.strings.empty())
-    copy.tensor.data = reinterpret_cast<const std::byte*>(copy.tensor.strings.data());
-  return copy;
-}
-
 }  // namespace detail
 
 /// Fills a model from bytes. Use `read_file` or `read_bytes`.
@@ -632,7 +623,7 @@ class model_reader {
         refuse(errc::malformed_model, "attribute refers to a parameter outside of a function");
       const auto given = f.arguments->find(raw.reference);
       if (given == f.arguments->end()) return {};
-      attribute a = copy_of(given->second);
+      attribute a = given->second;
       a.name = raw.name;
       return a;
     }
