@@ -29,10 +29,16 @@ HWY_AFTER_NAMESPACE();
 #include <sod2/kernel.hpp>
 #include <sod2/rdp.hpp>
 
+namespace user {
+void call_axpy(float a, const float* x, float* y, std::size_t n) {
+  HWY_STATIC_DISPATCH(axpy)(a, x, y, n);
+}
+}  // namespace user
+
 TEST_CASE("a user's SIMD kernel lives beside the library's") {
   std::vector<float> x(37), y(37, 1.0F);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  user::HWY_STATIC_TARGET_NAMESPACE::axpy(2.0F, x.data(), y.data(), x.size());
+  user::call_axpy(2.0F, x.data(), y.data(), x.size());
   for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == 1.0F + 2.0F * static_cast<float>(i));
   // The library's own kernels answer in the same program.
   CHECK(sod2::standard_kernels().find("", "MatMul", 13) != nullptr);
