@@ -356,3 +356,73 @@ TEST_CASE("CenterCropPad and Col2Im") {
     check_close(c.outputs[0], expected);
   }
 }
+
+TEST_CASE("DeformConv") {
+  random_source rng;
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t rank = round % 3 == 0 ? idx(rng.integer(1, 3)) : 2;
+    const i64 N = rng.integer(0, 2), G = rng.integer(1, 2), O = rng.integer(1, 2),
+              depth = 2 * rng.integer(1, 2), M = G * rng.integer(1, 3), C = G * depth;
+    shape xs{N, C}, ws{M, depth}, ys{N, M}, stride, dilation, pads(2 * rank), kernel;
+    for (std::size_t d = 0; d < rank; ++d) {
+      xs.push_back(rng.integer(3, 5));
+      kernel.push_back(rng.integer(1, 2));
+      ws.push_back(kernel[d]);
+      stride.push_back(rng.integer(1, 2));
+      dilation.push_back(rng.integer(1, 2));
+      pads[d] = rng.integer(0, 1);
+      pads[d + rank] = rng.integer(0, 1);
+      ys.push_back((xs[d + 2] + pads[d] + pads[d + rank] - dilation[d] * (kernel[d] - 1) - 1) /
+                       stride[d] +
+                   1);
+    }
+    const i64 taps = count_of(kernel), axes = static_cast<i64>(rank);
+    shape os = ys, ms = ys;
+    os[1] = O * taps * axes;
+    ms[1] = O * taps;
+    const tensor x = rng.fill(dtype::f64, xs), w = rng.fill(dtype::f64, ws),
+                 offset = rng.fill(dtype::f64, os, -1.5, 1.5), mask = rng.fill(dtype::f64, ms),
+                 bias = rng.fill(dtype::f64, {M});
+    const bool masked = rng.integer(0, 1) == 1, biased = rng.integer(0, 1) == 1;
+    tensor expected(dtype::f64, ys);
+    for_each_index(ys, [&](const shape& at, i64 i) {
+      double sum = biased ? bias.value(at[1]) : 0;
+      for_each_index(shape(ws.begin() + 1, ws.end()), [&](const shape& t, i64 k) {
+        const i64 channel = at[1] / (M / G) * depth + t[0], set = channel / (C / O);
+        const i64 tap = offset_of(kernel, shape(t.begin() + 1, t.end()));
+        std::vector<double> point;
+        shape q = at;
+        for (std::size_t d = 0; d < rank; ++d) {
+          q[1] = (set * taps + tap) * axes + static_cast<i64>(d);
+          point.push_back(
+              static_cast<double>(at[d + 2] * stride[d] - pads[d] + t[d + 1] * dilation[d]) +
+              offset.value(offset_of(os, q)));
+        }
+        // Tent functions over the whole input.
+        double v = 0;
+        const shape spatial(xs.begin() + 2, xs.end());
+        for_each_index(spatial, [&](const shape& p, i64 o) {
+          double weight = 1;
+          for (std::size_t d = 0; d < rank; ++d)
+            weight *= std::max(0.0, 1 - std::fabs(point[d] - static_cast<double>(p[d])));
+          v += weight * x.value((at[0] * C + channel) * count_of(spatial) + o);
+        });
+        q[1] = set * taps + tap;
+        if (masked) v *= mask.value(offset_of(ms, q));
+        sum += v * w.value(at[1] * count_of(shape(ws.begin() + 1, ws.end())) + k);
+      });
+      expected.set(i, sum);
+    });
+    call c;
+    c.name = "DeformConv";
+    c.version = 19;
+    c.attrs.set("strides", stride).set("dilations", dilation).set("pads", pads);
+    c.attrs.set("group", G).set("offset_group", O);
+    c.inputs = {x, w, offset, biased ? bias : tensor()};
+    if (masked) c.inputs.push_back(mask);
+    c.outputs = {tensor(dtype::f64, ys)};
+    c.threads = 2;
+    REQUIRE(c.run() == sod2::errc::ok);
+    check_close(c.outputs[0], expected, 1e-6, 1e-6);
+  }
+}

@@ -4,7 +4,7 @@
 
 using namespace kernel_test;
 
-TEST_CASE("CumSum") {
+TEST_CASE("CumSum and CumProd") {
   random_source rng;
   for (dtype type : {dtype::f32, dtype::i64, dtype::f64})
     for (i64 axis : {0, 1, -1})
@@ -13,17 +13,19 @@ TEST_CASE("CumSum") {
         const shape dims{3, 4, 5};
         const tensor x = rng.fill(type, dims, -5, 5);
         const std::size_t a = axis < 0 ? 2 : idx(axis);
-        tensor expected(type, dims);
+        tensor expected(type, dims), products(type, dims);
         for_each_index(dims, [&](const shape& at, i64 i) {
-          double sum = 0;
+          double sum = 0, product = 1;
           shape p = at;
           for (i64 k = 0; k < dims[a]; ++k) {
             const bool before = reverse ? k > at[a] : k < at[a];
             if (!before && !(k == at[a] && !exclusive)) continue;
             p[a] = k;
             sum += x.value(offset_of(dims, p));
+            product *= x.value(offset_of(dims, p));
           }
           expected.set(i, sum);
+          products.set(i, product);
         });
         call c;
         c.name = "CumSum";
@@ -33,7 +35,43 @@ TEST_CASE("CumSum") {
         c.outputs = {tensor(type, dims)};
         REQUIRE(c.run() == sod2::errc::ok);
         check_close(c.outputs[0], expected);
+        c.name = "CumProd";
+        c.version = 26;
+        REQUIRE(c.run() == sod2::errc::ok);
+        check_close(c.outputs[0], products);
       }
+}
+
+TEST_CASE("TensorScatter writes rows of a cache, round the end where it may") {
+  random_source rng;
+  for (int round = 0; round < 60; ++round) {
+    const bool circular = round % 2 == 1, indexed = round % 3 != 0;
+    const i64 batch = rng.integer(0, 3), heads = rng.integer(1, 2), room = rng.integer(3, 6),
+              steps = rng.integer(0, 3), width = rng.integer(1, 4);
+    const dtype type = round % 4 == 0 ? dtype::u8 : dtype::f32;
+    const tensor past = rng.fill(type, {batch, heads, room, width}, 0, 99);
+    const tensor update = rng.fill(type, {batch, heads, steps, width}, 0, 99);
+    const tensor first =
+        rng.fill(dtype::i64, {batch}, 0, static_cast<double>(circular ? room - 1 : room - steps));
+    tensor expected = past.clone();
+    for_each_index(update.dims(), [&](const shape& at, i64 i) {
+      shape p = at;
+      p[2] = (at[2] + (indexed ? first.at<i64>(at[0]) : 0)) % room;
+      expected.set(offset_of(past.dims(), p), update.value(i));
+    });
+    call c;
+    c.name = "TensorScatter";
+    c.version = 24;
+    c.attrs.set("mode", circular ? "circular" : "linear");
+    c.inputs = {past, update};
+    if (indexed) c.inputs.push_back(first);
+    c.outputs = {tensor(type, past.dims())};
+    REQUIRE(c.run() == sod2::errc::ok);
+    check_equal(c.outputs[0], expected);
+    if (circular || !indexed || batch == 0 || steps == 0) continue;
+    first.set(0, static_cast<double>(room));
+    CHECK(c.run() == sod2::errc::index_range);
+  }
 }
 
 TEST_CASE("Range and OneHot") {

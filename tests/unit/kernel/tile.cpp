@@ -165,6 +165,9 @@ TEST_CASE("unary operators agree with the standard library") {
   check_unary("Atanh", 9, none, -0.9, 0.9, [](double x) { return std::atanh(x); });
   check_unary("Relu", 14, none, -5, 5, [](double x) { return x > 0 ? x : 0; });
   check_unary("Sigmoid", 13, none, -20, 20, [](double x) { return 1 / (1 + std::exp(-x)); });
+  check_unary("Swish", 24, none, -8, 8, [](double x) { return x / (1 + std::exp(-x)); });
+  check_unary("Swish", 24, attributes().set("alpha", 1.5), -8, 8,
+              [](double x) { return x / (1 + std::exp(-1.5 * x)); });
   check_unary("HardSwish", 14, none, -5, 5,
               [](double x) { return x * std::max(0.0, std::min(1.0, x / 6 + 0.5)); });
   check_unary(

@@ -1,5 +1,5 @@
 // Sampling of images and volumes: RoiAlign, MaxRoiPool, GridSample, AffineGrid, MaxUnpool,
-// CenterCropPad, Col2Im.
+// CenterCropPad, Col2Im, DeformConv.
 #pragma once
 
 #include <cmath>
@@ -555,6 +555,129 @@ inline errc run_col2im(const kernel_args& args) {
           if (inside) sum += widen(x.as<const T>()[(plane * taps + t) * length + column]);
         }
         y.as<T>()[i] = narrow<T>(sum);
+      }
+    });
+  });
+}
+
+// ---- DeformConv (19, 22)
+// -------------------------------------------------------------------------
+
+struct deform_state {
+  window_attributes window;
+  i64 group = 1, offset_group = 1;
+};
+inline result<kernel_state> prepare_deform(const prepare_args& args) {
+  if (args.inputs.size() < 3) return error(errc::arity, "DeformConv needs X, W and offset");
+  if (!is_float(input_type(args, 0)))
+    return error(errc::type_mismatch, "DeformConv works on floats");
+  for (std::size_t i = 1; i < args.inputs.size(); ++i)
+    if (has_input(args, i) && input_type(args, i) != input_type(args, 0))
+      return error(errc::type_mismatch, "inputs of DeformConv differ in type");
+  auto* s = new (std::nothrow) deform_state;
+  if (s == nullptr) return error(errc::out_of_memory);
+  kernel_state owner = *own(s);
+  s->group = args.attributes.integer("group", 1);
+  s->offset_group = args.attributes.integer("offset_group", 1);
+  if (s->group < 1 || s->offset_group < 1) return error(errc::bad_attribute, "group below 1");
+  const int rank = args.inputs[0].rank > 2 ? args.inputs[0].rank - 2 : 0;
+  SOD2_TRY(decode_window(args, rank, s->window));
+  return owner;
+}
+/// The sampled inputs of one output pixel.
+inline dim deform_bytes(dim_context& context, const void*, std::span<const operand_info> inputs,
+                        std::span<const operand_info>) {
+  if (inputs.size() < 2 || inputs[1].dims.size() < 3) return context.constant(0);
+  dim n = context.constant(8);
+  for (std::size_t d = 1; d < inputs[1].dims.size(); ++d) n = context.mul(n, inputs[1].dims[d]);
+  return context.align_up(n, 64);
+}
+
+/// Interpolates between the two nearest elements of every axis; what lies outside is zero.
+template <class T, class S>
+S sample_point(const window& w, const T* plane, const S* at) {
+  i64 first[3];
+  S weight[3][2];
+  for (int d = 0; d < 3; ++d) {
+    if (!(at[d] > -1 && at[d] < static_cast<S>(w.in[d]))) return 0;
+    const S floor = std::floor(at[d]);
+    first[d] = static_cast<i64>(floor);
+    weight[d][1] = at[d] - floor;
+    weight[d][0] = 1 - weight[d][1];
+  }
+  S sum = 0;
+  for (int corner = 0; corner < 8; ++corner) {
+    const int k[3] = {corner >> 2 & 1, corner >> 1 & 1, corner & 1};
+    S product = 1;
+    i64 offset = 0;
+    bool inside = true;
+    for (int d = 0; d < 3; ++d) {
+      const i64 i = first[d] + k[d];
+      inside = inside && i >= 0 && i < w.in[d];
+      product *= weight[d][k[d]];
+      offset = offset * w.in[d] + i;
+    }
+    if (inside && product != 0) sum += product * static_cast<S>(widen(plane[offset]));
+  }
+  return sum;
+}
+
+/// X (N, C, D...), W (M, C / group, k...), offset (N, offset_group * taps * rank, D'...), B (M),
+/// mask (N, offset_group * taps, D'...): every tap reads at its own displaced point.
+inline errc run_deform(const kernel_args& args) {
+  const auto& s = state_of<deform_state>(args);
+  const tensor_view &x = args.inputs[0], &weights = args.inputs[1], &y = args.outputs[0];
+  window w;
+  if (x.rank < 3 || weights.rank != x.rank) return errc::rank_mismatch;
+  if (!resolve_window(s.window, x, y, weights.shape().subspan(2), w)) return errc::unsupported;
+  const int rank = static_cast<int>(x.rank) - 2;
+  const i64 channels = x.dims[1], features = y.dims[1], depth = weights.dims[1];
+  if (channels != depth * s.group || features % s.group != 0 || weights.dims[0] != features ||
+      channels % s.offset_group != 0)
+    return errc::channels;
+  const i64 taps = w.taps(), plane = w.in_count(), pixels = w.out_count();
+  const bool has_bias = has_input(args, 3), masked = has_input(args, 4);
+  if (args.inputs[2].count() != x.dims[0] * s.offset_group * taps * rank * pixels ||
+      (masked && args.inputs[4].count() != x.dims[0] * s.offset_group * taps * pixels) ||
+      (has_bias && args.inputs[3].count() != features))
+    return errc::dim_mismatch;
+  if (y.count() == 0) return errc::ok;
+  if (args.workspace == nullptr && depth > 0) return errc::unsupported;
+  const i64 wide = depth * taps, many = features / s.group;
+  return with_real(x.type, [&]<class T>() {
+    using S = typename accumulator<T>::type;
+    parallel_parts(args.pool, y.dims[0] * s.group * pixels, 1, [&](i64 part, i64 begin, i64 end) {
+      S* const column = reinterpret_cast<S*>(args.workspace + part * align_up(wide * 8, 64));
+      for (i64 r = begin; r < end; ++r) {
+        const i64 pixel = r % pixels, group = r / pixels % s.group, n = r / pixels / s.group;
+        const i64 out[3] = {pixel / w.out[2] / w.out[1], pixel / w.out[2] % w.out[1],
+                            pixel % w.out[2]};
+        for (i64 c = 0; c < depth; ++c) {
+          const i64 channel = group * depth + c;
+          const i64 set = n * s.offset_group + channel / (channels / s.offset_group);
+          for (i64 t = 0; t < taps; ++t) {
+            const i64 tap[3] = {t / w.kernel[2] / w.kernel[1], t / w.kernel[2] % w.kernel[1],
+                                t % w.kernel[2]};
+            S at[3] = {};
+            for (int d = 0; d < 3; ++d) {
+              at[d] = static_cast<S>(out[d] * w.stride[d] - w.pad[d] + tap[d] * w.dilation[d]);
+              if (const int axis = d - (3 - rank); axis >= 0)
+                at[d] += widen(
+                    args.inputs[2]
+                        .template as<const T>()[((set * taps + t) * rank + axis) * pixels + pixel]);
+            }
+            S v = sample_point<T, S>(w, x.as<const T>() + (n * channels + channel) * plane, at);
+            if (masked)
+              v *= widen(args.inputs[4].template as<const T>()[(set * taps + t) * pixels + pixel]);
+            column[c * taps + t] = v;
+          }
+        }
+        for (i64 m = group * many; m < (group + 1) * many; ++m) {
+          S sum = has_bias ? static_cast<S>(widen(args.inputs[3].template as<const T>()[m])) : S(0);
+          const T* row = weights.as<const T>() + m * wide;
+          for (i64 k = 0; k < wide; ++k) sum += column[k] * static_cast<S>(widen(row[k]));
+          y.as<T>()[(n * features + m) * pixels + pixel] = narrow<T>(sum);
+        }
       }
     });
   });

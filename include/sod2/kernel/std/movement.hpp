@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <sod2/core/vector.hpp>
 #include <sod2/kernel/std/support.hpp>
 
 namespace sod2::kernel_detail {
@@ -240,25 +241,41 @@ inline errc run_concat(const kernel_args& args) {
   return errc::ok;
 }
 
+struct split_state {
+  i64 axis = 0;
+  i64 parts = 1;  // equal pieces where nothing states their sizes
+  vector<i64> sizes;
+};
 inline result<kernel_state> prepare_split(const prepare_args& args) {
   if (!movable(input_type(args, 0)))
     return error(errc::type_mismatch, "Split does not support this element type");
-  auto* s = new (std::nothrow) axes_state;
+  auto* s = new (std::nothrow) split_state;
   if (s == nullptr) return error(errc::out_of_memory);
+  kernel_state owner = *own(s);
   s->axis = args.attributes.integer("axis", 0);
-  return own(s);
+  s->parts = args.attributes.integer("num_outputs", static_cast<i64>(args.outputs.size()));
+  if (s->parts < 1) return error(errc::bad_attribute, "num_outputs must be positive");
+  for (i64 n : args.attributes.integers("split")) s->sizes.push_back(n);
+  return owner;
 }
 
 inline errc run_split(const kernel_args& args) {
-  const auto& s = state_of<axes_state>(args);
+  const auto& s = state_of<split_state>(args);
   const tensor_view& x = args.inputs[0];
   const i64 rank = static_cast<i64>(x.rank), axis = s.axis < 0 ? s.axis + rank : s.axis;
   if (axis < 0 || axis >= rank) return errc::axis_range;
   const i64 outer = product_of(x, 0, idx(axis)), inner = product_of(x, idx(axis) + 1, x.rank);
   const i64 row = x.dims[axis] * inner;
   i64 at = 0;
-  for (const tensor_view& y : args.outputs) {
-    if (!y.present()) return errc::unsupported;
+  for (std::size_t i = 0; i < args.outputs.size(); ++i) {
+    const tensor_view& y = args.outputs[i];
+    if (!y.present()) {  // skipped, but it takes its place
+      if (has_input(args, 1) && static_cast<i64>(i) < args.inputs[1].count())
+        at += integer_at(args.inputs[1], static_cast<i64>(i)) * inner;
+      else
+        at += (i < s.sizes.size() ? s.sizes[i] : ceil_div(x.dims[axis], s.parts)) * inner;
+      continue;
+    }
     const i64 width = y.dims[axis] * inner;
     if (at + width > row) return errc::dim_mismatch;
     strided_copy copy;
@@ -882,6 +899,49 @@ inline errc run_trilu(const kernel_args& args) {
     }
     return errc::ok;
   });
+}
+
+// ---- TensorScatter (24)
+// --------------------------------------------------------------------------
+
+struct tensor_scatter_state {
+  i64 axis = -2;
+  bool circular = false;
+};
+inline result<kernel_state> prepare_tensor_scatter(const prepare_args& args) {
+  if (!movable(input_type(args, 0)) || input_type(args, 0) != input_type(args, 1))
+    return error(errc::type_mismatch, "TensorScatter does not support these element types");
+  const std::string_view mode = args.attributes.string("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return error(errc::bad_attribute, "mode is linear or circular");
+  return own(new (std::nothrow)
+                 tensor_scatter_state{args.attributes.integer("axis", -2), mode == "circular"});
+}
+/// past_cache with the rows of `update` written from write_indices[b] on along an axis.
+inline errc run_tensor_scatter(const kernel_args& args) {
+  const auto& s = state_of<tensor_scatter_state>(args);
+  const tensor_view &past = args.inputs[0], &update = args.inputs[1], &y = args.outputs[0];
+  const i64 rank = static_cast<i64>(past.rank), axis = s.axis < 0 ? s.axis + rank : s.axis;
+  if (axis < 1 || axis >= rank) return errc::axis_range;  // axis 0 is the batch
+  if (update.rank != past.rank) return errc::rank_mismatch;
+  for (i64 d = 0; d < rank; ++d)
+    if (d != axis && update.dims[d] != past.dims[d]) return errc::dim_mismatch;
+  const i64 batch = past.dims[0], room = past.dims[axis], steps = update.dims[axis];
+  const i64 middle = product_of(past, 1, idx(axis));
+  const std::size_t bytes = idx(product_of(past, idx(axis) + 1, past.rank)) * bytes_of(past.type);
+  const bool indexed = has_input(args, 2);
+  if (indexed && args.inputs[2].count() != batch) return errc::dim_mismatch;
+  const auto first = [&](i64 b) { return indexed ? integer_at(args.inputs[2], b) : 0; };
+  for (i64 b = 0; b < batch && steps > 0; ++b)
+    if (first(b) < 0 || (s.circular ? room == 0 : first(b) + steps > room))
+      return errc::index_range;
+  if (y.count() == 0) return errc::ok;
+  if (y.data != past.data) std::memcpy(y.data, past.data, idx(y.count()) * bytes_of(y.type));
+  for (i64 r = 0; r < batch * middle; ++r)
+    for (i64 t = 0; t < steps; ++t)
+      std::memcpy(y.as<std::byte>() + idx(r * room + (first(r / middle) + t) % room) * bytes,
+                  update.as<const std::byte>() + idx(r * steps + t) * bytes, bytes);
+  return errc::ok;
 }
 
 }  // namespace sod2::kernel_detail

@@ -145,12 +145,15 @@ inline status lower_fast_gelu(const lowering& l) {
   if (l.has(1)) x = l.binary(tile_op::add, x, l.operand(1));
   return l.done(l.unary(tile_op::gelu_tanh, x));
 }
-inline status lower_quick_gelu(const lowering& l) {
+/// x * sigmoid(alpha * x).
+inline status lower_gated(const lowering& l, double fallback) {
   const std::uint16_t x = l.operand(0);
-  const std::uint16_t alpha = l.b.constant(l.work(), l.real("alpha", 1.702));
+  const std::uint16_t alpha = l.b.constant(l.work(), l.real("alpha", fallback));
   return l.done(
       l.binary(tile_op::mul, x, l.unary(tile_op::sigmoid, l.binary(tile_op::mul, x, alpha))));
 }
+inline status lower_quick_gelu(const lowering& l) { return lower_gated(l, 1.702); }
+inline status lower_swish(const lowering& l) { return lower_gated(l, 1.0); }
 
 /// Clip 1 and 6: attributes; 11 and later: optional inputs. min > max gives max.
 inline status lower_clip(const lowering& l) {
@@ -328,6 +331,7 @@ inline constexpr pointwise_row pointwise_rows[] = {
     row_of<lower_shrink, 1>("Shrink", 9),
     row_of<lower_gelu, 1>("Gelu", 20),
     row_of<lower_unary<tile_op::mish>, 1>("Mish", 18),
+    row_of<lower_swish, 1>("Swish", 24),
     row_of<lower_clip, 1>("Clip", 1),
     row_of<lower_binary<tile_op::prelu>, 2>("PRelu", 1),
     row_of<lower_where, 3>("Where", 9),

@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include <sod2/kernel/std/algebra.hpp>
+#include <sod2/kernel/std/attention.hpp>
 #include <sod2/kernel/std/convolution.hpp>
 #include <sod2/kernel/std/dynamic.hpp>
 #include <sod2/kernel/std/image.hpp>
+#include <sod2/kernel/std/loss.hpp>
 #include <sod2/kernel/std/movement.hpp>
 #include <sod2/kernel/std/normalization.hpp>
 #include <sod2/kernel/std/pooling.hpp>
@@ -102,6 +104,7 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("ScatterElements", 11, prepare_scatter, run_scatter_elements, 1),
     until(kernel_of("Scatter", 9, prepare_scatter, run_scatter_elements, 1), 10),
     kernel_of("ScatterND", 11, prepare_scatter, run_scatter_nd, 1),
+    kernel_of("TensorScatter", 24, prepare_tensor_scatter, run_tensor_scatter, 1),
     kernel_of("Pad", 1, prepare_pad, run_pad),
     kernel_of("Resize", 10, prepare_resize, run_resize),
     until(kernel_of("Upsample", 7, prepare_resize, run_resize), 9),
@@ -110,7 +113,8 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("Size", 1, prepare_any, run_size),
     kernel_of("ConstantOfShape", 9, prepare_constant_of_shape, run_constant_of_shape),
     kernel_of("Trilu", 14, prepare_trilu, run_trilu, 1),
-    kernel_of("CumSum", 11, prepare_cumsum, run_cumsum, 1),
+    kernel_of("CumSum", 11, prepare_cumsum, run_cumulative<tile_op::add>, 1),
+    kernel_of("CumProd", 26, prepare_cumsum, run_cumulative<tile_op::mul>, 1),
     kernel_of("Range", 11, prepare_any, run_range),
     kernel_of("OneHot", 9, prepare_one_hot, run_one_hot),
     kernel_of("TopK", 1, prepare_topk, run_topk),
@@ -123,6 +127,7 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("MaxUnpool", 9, prepare_unpool, run_unpool),
     kernel_of("CenterCropPad", 18, prepare_center, run_center),
     kernel_of("Col2Im", 18, prepare_col2im, run_col2im),
+    kernel_of("DeformConv", 19, prepare_deform, run_deform, 0, deform_bytes),
     // quantisation
     kernel_of("QuantizeLinear", 10, prepare_quantize, run_quantize),
     kernel_of("DequantizeLinear", 10, prepare_dequantize, run_dequantize),
@@ -136,6 +141,12 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("Det", 11, prepare_det, run_det, 0, det_bytes),
     kernel_of("ReverseSequence", 10, prepare_reverse, run_reverse),
     kernel_of("EyeLike", 9, prepare_eye, run_eye),
+    // attention
+    kernel_of("Attention", 23, prepare_attention, run_attention, 0, attention_bytes),
+    kernel_of("RotaryEmbedding", 23, prepare_rotary, run_rotary),
+    // losses
+    kernel_of("NegativeLogLikelihoodLoss", 12, prepare_loss, run_loss<false>),
+    kernel_of("SoftmaxCrossEntropyLoss", 12, prepare_loss, run_loss<true>),
     // signals
     kernel_of("DFT", 17, prepare_dft, run_dft, 0, dft_bytes),
     kernel_of("STFT", 17, prepare_stft, run_stft, 0, stft_bytes),

@@ -1,4 +1,4 @@
-// Operators along one axis or over values: CumSum, Range, OneHot, TopK, NonZero.
+// Operators along one axis or over values: CumSum, CumProd, Range, OneHot, TopK, NonZero.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,9 @@ inline result<kernel_state> prepare_cumsum(const prepare_args& args) {
   return own(new (std::nothrow) cumsum_state{args.attributes.integer("exclusive", 0) != 0,
                                              args.attributes.integer("reverse", 0) != 0});
 }
-inline errc run_cumsum(const kernel_args& args) {
+/// Op is add (CumSum) or mul (CumProd 26).
+template <tile_op Op>
+errc run_cumulative(const kernel_args& args) {
   const auto& s = state_of<cumsum_state>(args);
   const tensor_view &x = args.inputs[0], &y = args.outputs[0];
   const i64 rank = static_cast<i64>(x.rank);
@@ -33,11 +35,11 @@ inline errc run_cumsum(const kernel_args& args) {
       using S = typename accumulator<T>::type;
       for (i64 r = 0; r < outer * inner; ++r) {
         const i64 at = r / inner * n * inner + r % inner;
-        S sum = 0;
+        S sum = Op == tile_op::mul ? 1 : 0;
         for (i64 k = 0; k < n; ++k) {
           const i64 i = at + (s.reverse ? n - 1 - k : k) * inner;
           const S v = widen(x.as<const T>()[i]);
-          const S next = binary_value<tile_op::add, S>(sum, v);
+          const S next = binary_value<Op, S>(sum, v);
           y.as<T>()[i] = narrow<T>(s.exclusive ? sum : next);
           sum = next;
         }
