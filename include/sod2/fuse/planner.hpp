@@ -16,13 +16,14 @@ namespace detail {
 class fusion_planner {
  public:
   fusion_planner(const graph_view& view, analysis& facts, std::span<const node_role> roles,
-                 const fusion_options& options)
-      : view_(view), facts_(facts), roles_(roles), options_(options) {}
+                 const fusion_options& options, scope_id scope)
+      : view_(view), facts_(facts), roles_(roles), options_(options), scope_(scope) {}
 
   fusion_plan plan() {
-    const auto order = view_.order();
+    const auto order = view_.order(scope_);
     position_.assign(view_.node_count(), no_index);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
+    survey();
     plan_.group_of.assign(view_.node_count(), no_index);
     straddled_.assign(order.size() + 1, 0);
     visited_.assign(view_.node_count(), 0);
@@ -73,7 +74,7 @@ class fusion_planner {
   /// Does a live node outside `member` read v, or is it a graph output?
   template <class Member>
   bool escapes(value_id v, const Member& member) const {
-    if (view_.is_graph_output(v)) return true;
+    if (given_[v.index] != 0) return true;
     for (node_id c : view_.consumers(v))
       if (!member(c) && role(c) != node_role::dead && role(c) != node_role::host) return true;
     return captured(v);
@@ -84,11 +85,60 @@ class fusion_planner {
     return false;
   }
 
+  // What happens in a sub-graph happens where the node stands that owns it: nested nodes get its
+  // position, and what they capture is read by it.
+  void survey() {
+    given_.assign(view_.value_count(), 0);
+    for (std::size_t s = 0; s < view_.scope_count(); ++s)
+      for (value_id v : view_.outputs(scope_id{s})) given_[v.index] = 1;
+    if (view_.scope_count() < 2) return;
+    for (std::uint32_t i = 0; i < view_.node_count(); ++i)
+      if (const std::uint32_t at = holder(view_.scope(node_id{i})); at != no_index) {
+        position_[i] = position_[at];
+        for (value_id v : view_.inputs(node_id{i})) capture(at, v);
+      }
+    for (std::size_t s = 1; s < view_.scope_count(); ++s)
+      if (const std::uint32_t at = holder(scope_id{s}); at != no_index)
+        for (value_id v : view_.outputs(scope_id{s})) capture(at, v);
+  }
+  /// The node of the planned scope in whose sub-graphs scope s is, or no_index.
+  std::uint32_t holder(scope_id s) const {
+    std::uint32_t owner = no_index;
+    while (s != scope_) {
+      owner = view_.owner(s);
+      if (owner == no_index) return no_index;
+      s = view_.scope(node_id{owner});
+    }
+    return owner;
+  }
+  void capture(std::uint32_t node, value_id v) {
+    if (v == absent || view_.producer(v) == no_index || view_.scope(v) != scope_) return;
+    captures_.resize(view_.node_count());
+    captures_[node].push_back(v);
+  }
+  /// Values that n reads, itself or in its sub-graphs.
+  template <class F>
+  void for_each_read(node_id n, F&& f) const {
+    for (value_id v : view_.inputs(n)) f(v);
+    if (n.index < captures_.size())
+      for (value_id v : captures_[n.index]) f(v);
+  }
+  /// Host values that exist only once a size of the run is bound: they order what reads them.
+  bool is_late(node_id n) const {
+    if (role(n) != node_role::host) return false;
+    for (value_id v : view_.outputs(n)) {
+      if (v == absent) continue;
+      for (dim d : facts_.fact(v).elements)
+        if (!facts_.context().only_input_symbols(d)) return true;
+    }
+    return false;
+  }
+
   // Collects pointwise successors in topological order. A node joins when its first output has the
   // anchor's index space and none of its inputs depends on the group through a node outside it.
   void grow(node_id anchor) {
     if (plan_.group_of[anchor.index] != no_index) return;
-    const auto order = view_.order();
+    const auto order = view_.order(scope_);
     const value_id head = view_.outputs(anchor).empty() ? absent : view_.outputs(anchor)[0];
     if (head == absent || !facts_.fact(head).rank_known()) return;
     const auto space = facts_.dims(head);
@@ -124,14 +174,14 @@ class fusion_planner {
     for (std::uint32_t p = first + 1;
          p < order.size() && p <= last_reader && p - first <= options_.window; ++p) {
       const node_id n = order[p];
-      if (role(n) == node_role::dead || role(n) == node_role::host) continue;
+      if (role(n) == node_role::dead || (role(n) == node_role::host && !is_late(n))) continue;
       bool reads_group = false, reads_tainted = false;
-      for (value_id v : view_.inputs(n)) {
-        if (v == absent || view_.producer(v) == no_index) continue;
+      for_each_read(n, [&](value_id v) {
+        if (v == absent || view_.producer(v) == no_index) return;
         const std::uint8_t s = state_of(node_id{view_.producer(v)});
         reads_group = reads_group || s == inside;
         reads_tainted = reads_tainted || s == tainted;
-      }
+      });
       if (!reads_group && !reads_tainted) continue;
       const bool fits = reads_group && !reads_tainted && role(n) == node_role::pointwise &&
                         plan_.group_of[n.index] == no_index &&
@@ -163,14 +213,16 @@ class fusion_planner {
     stack_.clear();
     std::size_t visits = 0;
     const auto push = [&](node_id u) {
-      if (position_[u.index] < lowest || visited_[u.index] == epoch_) return;
+      if (view_.scope(u) != scope_ || position_[u.index] < lowest || visited_[u.index] == epoch_)
+        return;
       visited_[u.index] = epoch_;
       ++visits;
       stack_.push_back(u);
     };
     const auto push_producers = [&](node_id u) {
-      for (value_id v : view_.inputs(u))
+      for_each_read(u, [&](value_id v) {
         if (v != absent && view_.producer(v) != no_index) push(node_id{view_.producer(v)});
+      });
     };
     for (value_id v : view_.inputs(n))
       if (v != absent && view_.producer(v) != no_index && !inside(node_id{view_.producer(v)}))
@@ -179,7 +231,7 @@ class fusion_planner {
       const node_id u = stack_.back();
       stack_.pop_back();
       if (inside(u) || visits > options_.window) return true;
-      if (role(u) == node_role::dead || role(u) == node_role::host) continue;
+      if (role(u) == node_role::dead || (role(u) == node_role::host && !is_late(u))) continue;
       push_producers(u);
       if (const std::uint32_t g = plan_.group_of[u.index]; g != no_index)
         for (node_id m : plan_.groups[g].nodes) push(m);
@@ -217,13 +269,13 @@ class fusion_planner {
       return plan_.group_of[n.index] == plan_.group_of[g.anchor.index];
     };
     for (node_id n : g.nodes) {
-      for (value_id v : view_.inputs(n)) {
-        if (v == absent) continue;
-        if (view_.producer(v) != no_index && member(node_id{view_.producer(v)})) continue;
+      for_each_read(n, [&](value_id v) {
+        if (v == absent) return;
+        if (view_.producer(v) != no_index && member(node_id{view_.producer(v)})) return;
         bool known = false;
         for (value_id s : g.inputs) known = known || s == v;
         if (!known) g.inputs.push_back(v);
-      }
+      });
       for (value_id v : view_.outputs(n))
         if (v != absent && (g.nodes.size() == 1 || escapes(v, member))) g.outputs.push_back(v);
     }
@@ -285,7 +337,10 @@ class fusion_planner {
   analysis& facts_;
   std::span<const node_role> roles_;
   const fusion_options& options_;
+  scope_id scope_;
   fusion_plan plan_;
+  std::vector<std::uint8_t> given_;              // per value: an output of some scope
+  std::vector<std::vector<value_id>> captures_;  // per node; empty without sub-graphs
   std::vector<std::uint32_t> position_;
   std::vector<std::uint32_t> straddled_;  // groups with a member below position p and one not below
   std::vector<std::uint32_t> visited_;    // epoch of the last search that met a node
@@ -295,11 +350,11 @@ class fusion_planner {
 
 }  // namespace detail
 
-/// Plans fusion of the root graph. `roles`: one entry a node.
+/// Plans fusion of one scope. `roles`: one entry a node; nodes with sub-graphs are opaque.
 inline fusion_plan plan_fusion(const graph_view& view, analysis& facts,
-                               std::span<const node_role> roles,
-                               const fusion_options& options = {}) {
-  return detail::fusion_planner(view, facts, roles, options).plan();
+                               std::span<const node_role> roles, const fusion_options& options = {},
+                               scope_id scope = graph_view::root()) {
+  return detail::fusion_planner(view, facts, roles, options, scope).plan();
 }
 
 }  // namespace sod2

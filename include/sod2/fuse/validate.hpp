@@ -11,15 +11,18 @@
 
 namespace sod2 {
 
-/// Every live node of the root is in one group of its kind; groups stand after everything they
+/// Every live node of the scope is in one group of its kind; groups stand after everything they
 /// read; members of a tile program or epilogue are pointwise with the anchor's shape at every
 /// binding; an epilogue has one output; whatever is read outside is listed as an output, and
 /// nothing is that another group makes. Errors: invalid_plan, naming the node.
 inline status validate(const graph_view& view, analysis& facts, std::span<const node_role> roles,
-                       const fusion_plan& plan) {
+                       const fusion_plan& plan, scope_id scope = graph_view::root()) {
   const auto bad = [&](node_id n, const char* what) {
     return error(errc::invalid_plan, std::string(what)).at_node(view.name(n));
   };
+  std::vector<std::uint8_t> given(view.value_count(), 0);  // an output of some scope
+  for (std::size_t s = 0; s < view.scope_count(); ++s)
+    for (value_id v : view.outputs(scope_id{s})) given[v.index] = 1;
   std::vector<std::uint32_t> group_of(view.node_count(), no_index);
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g)
     for (node_id n : plan.groups[g].nodes) {
@@ -29,7 +32,7 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
       if (roles[n.index] == node_role::dead) return bad(n, "dead node is in a group");
       group_of[n.index] = g;
     }
-  for (node_id n : view.order())
+  for (node_id n : view.order(scope))
     if (roles[n.index] != node_role::dead && group_of[n.index] == no_index)
       return bad(n, "node is in no group");
   if (plan.group_of != group_of)
@@ -89,7 +92,7 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
       }
       for (value_id v : view.outputs(n)) {
         if (v == absent) continue;
-        bool outside = view.is_graph_output(v);
+        bool outside = given[v.index] != 0;
         for (node_id c : view.consumers(v))
           outside = outside || (group_of[c.index] != g && roles[c.index] != node_role::dead &&
                                 roles[c.index] != node_role::host);

@@ -19,28 +19,41 @@ struct scenario {
 };
 
 namespace detail {
+/// The condition of a conditional node as an expression; unknown where it is none.
+inline dim condition_of(const graph_view& view, const analysis& facts, node_id n) {
+  const symbolic_fact& f = facts.fact(view.inputs(n)[0]);
+  return f.has_value && f.elements.size() == 1 ? f.elements[0] : dim::unknown();
+}
+}  // namespace detail
+
+/// The outcome of an `If`: proved, decided, or that of an equal (or opposite) decided condition.
+inline tri outcome_of(const graph_view& view, analysis& facts, const std::vector<decision>& decided,
+                      node_id n) {
+  dim_context& c = facts.context();
+  const dim d = detail::condition_of(view, facts, n);
+  if (d.is_known() && c.is_constant(d)) return to_tri(c.value(d) != 0);
+  for (const decision& k : decided) {
+    if (k.node == n) return to_tri(k.outcome);
+    const dim other = detail::condition_of(view, facts, k.node);
+    if (!d.is_known() || !other.is_known()) continue;
+    if (c.decide_eq(d, other) == tri::yes) return to_tri(k.outcome);
+    if (c.decide_eq(c.add(d, other), c.one()) == tri::yes) return to_tri(!k.outcome);
+  }
+  return tri::unknown;
+}
+
+namespace detail {
 
 /// The first conditional node, in topological order, whose condition is a known expression of input
 /// symbols but not a constant; no_index when there is none.
 inline std::uint32_t undecided_node(const graph_view& view, analysis& facts,
                                     const std::vector<decision>& decided) {
-  dim_context& c = facts.context();
-  const auto element = [&](node_id n) -> dim {
-    const symbolic_fact& f = facts.fact(view.inputs(n)[0]);
-    return f.has_value && f.elements.size() == 1 ? f.elements[0] : dim::unknown();
-  };
   for (node_id n : nested_order(view)) {
     if (view.scopes(n).empty() || view.operator_name(n) != "If" || view.inputs(n)[0] == absent)
       continue;
-    const dim d = element(n);
-    if (!d.is_known() || c.is_constant(d) || !c.only_input_symbols(d)) continue;
-    bool known = false;
-    for (const decision& k : decided) {
-      const dim other = element(k.node);
-      known = known || k.node == n || c.decide_eq(d, other) == tri::yes ||
-              (other.is_known() && c.decide_eq(c.add(d, other), c.one()) == tri::yes);
-    }
-    if (!known) return n.index;
+    const dim d = condition_of(view, facts, n);
+    if (!d.is_known() || !facts.context().only_input_symbols(d)) continue;
+    if (outcome_of(view, facts, decided, n) == tri::unknown) return n.index;
   }
   return no_index;
 }

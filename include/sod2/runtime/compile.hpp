@@ -19,6 +19,7 @@
 #include <sod2/memory/symbolic.hpp>
 #include <sod2/op/registry.hpp>
 #include <sod2/rdp/analysis.hpp>
+#include <sod2/rdp/scenario.hpp>
 #include <sod2/runtime/program.hpp>
 #include <sod2/schedule/liveness.hpp>
 #include <sod2/schedule/order.hpp>
@@ -46,19 +47,38 @@ class program_compiler {
     constant_.resize(view_.value_count());
     constant_state_.assign(view_.value_count(), 0);
     roles_.assign(view_.node_count(), node_role::dead);
-    tensor_of_.assign(view_.value_count(), no_slot);
-    for (node_id n : view_.order()) SOD2_TRY(assign_role(n));
-    mark_needed();
-    fusion_plan fused = plan_fusion(view_, facts_, roles_, options_.fusion);
-    SOD2_TRY(lower_groups(fused));
-    assign_storages();
-    SOD2_TRY(choose_order());
-    share_in_place();
-    SOD2_TRY(emit());
+    binds_.resize(view_.node_count());
+    scope_binds_.resize(view_.scope_count());
+    needed_.assign(view_.value_count(), 0);
+    bound_.assign(context().symbol_count(), 0);
+    for (std::uint32_t s = 0; s < bound_.size(); ++s) {
+      bound_[s] = context().origin_of_symbol(s) != symbol_origin::inferred;
+      late_symbols_ = late_symbols_ || bound_[s] == 0;
+    }
+    impossible_.resize(view_.scope_count());
+    for (const impossible_scope& k : facts_.impossible()) impossible_[k.scope.index] = k.text;
+    SOD2_TRY(assign_roles(graph_view::root()));
+    mark_needed(graph_view::root());
+    out_.run_tile_ = kernels_.run_tile;
+    out_.threads_ = options_.threads;
+    out_.summary_.nodes_imported = view_.node_count();
+    describe_symbols();
+    SOD2_TRY(compile_scope(graph_view::root()));
     return std::move(out_);
   }
 
   analysis& facts() { return facts_; }
+
+  static program guarded(program p, std::vector<program_guard> guards) {
+    p.guards_ = std::move(guards);
+    return p;
+  }
+  static program joined(std::vector<program> variants) {
+    program first = std::move(variants[0]);
+    for (std::size_t k = 1; k < variants.size(); ++k)
+      first.variants_.push_back(std::move(variants[k]));
+    return first;
+  }
 
  private:
   /// Longest text of a layout formula, in characters; a layout with shorter slots takes over.
@@ -72,6 +92,10 @@ class program_compiler {
   };
   /// A launch while it is being built.
   struct launch {
+    std::uint32_t control = no_slot;   // among the region's
+    std::uint32_t binder = no_slot;    // among the region's
+    std::vector<value_id> captures;    // of the sub-graphs
+    std::vector<std::uint32_t> needs;  // symbols of the run that must be bound before
     group_kind kind = group_kind::opaque;
     std::vector<node_id> nodes;
     const kernel_row* row = nullptr;
@@ -81,6 +105,48 @@ class program_compiler {
     dim workspace{};
   };
 
+  /// The scope that is being compiled.
+  struct scope_work {
+    scope_id scope{};
+    std::uint32_t region = 0;
+    std::vector<launch> launches;
+    std::vector<node_id> views;
+    std::vector<storage> storages;
+    std::vector<std::uint32_t> storage_of, tensor_of, order, first_use, last_use, buffer_index;
+    std::vector<dim> sizes;
+    std::vector<std::uint32_t> segment_of_symbol;  // 0: known when the region starts
+    std::vector<std::uint32_t> segment_starts;     // position in the order
+    dim required{};                                // bytes of the first segment
+  };
+
+  /// Compiles a scope, and with it those of its nodes, to a region. Gives its number.
+  result<std::uint32_t> compile_scope(scope_id s) {
+    scope_work outer = std::exchange(w_, scope_work{});
+    w_.scope = s;
+    w_.region = static_cast<std::uint32_t>(out_.regions_.size());
+    out_.regions_.emplace_back();
+    w_.tensor_of.assign(view_.value_count(), no_slot);
+    w_.storage_of.assign(view_.value_count(), no_slot);
+    w_.segment_of_symbol.assign(context().symbol_count(), 0);
+    if (impossible_[s.index].empty()) {
+      fusion_plan fused = plan_fusion(view_, facts_, roles_, options_.fusion, s);
+      SOD2_TRY(lower_groups(fused));
+      assign_storages();
+      SOD2_TRY(choose_order());
+      share_in_place();
+      SOD2_TRY(emit());
+    } else {
+      here().impossible = impossible_[s.index];
+      here().segments.resize(1);
+    }
+    const std::uint32_t region = w_.region;
+    required_ = w_.required;
+    w_ = std::move(outer);
+    return region;
+  }
+
+  program_region& here() { return out_.regions_[w_.region]; }
+  bool is_root() const { return w_.scope == graph_view::root(); }
   dim_context& context() { return facts_.context(); }
   node_role& role(node_id n) { return roles_[n.index]; }
   std::string_view name(node_id n) const { return view_.name(n); }
@@ -103,10 +169,31 @@ class program_compiler {
         !is_integer(f.type))
       return false;
     for (dim d : f.elements)
-      if (!d.is_known()) return false;
+      if (!is_bound(d)) return false;
     for (dim d : f.dims)
-      if (!d.is_known()) return false;
+      if (!is_bound(d)) return false;
     return true;
+  }
+  /// Is the size known where analysis of roles has come to?
+  bool is_bound(dim d) {
+    if (!d.is_known()) return false;
+    if (!late_symbols_) return true;
+    bool all = true;
+    context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
+      all = all && s < bound_.size() && bound_[s] != 0;
+    });
+    return all;
+  }
+  /// Symbols that the dims of v contain and nothing bound so far: v's maker binds them.
+  void bind_sizes(value_id v, std::vector<std::uint32_t>& list) {
+    if (!late_symbols_) return;
+    for (dim d : facts_.dims(v))
+      if (d.is_known())
+        context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
+          if (bound_[s] != 0) return;
+          bound_[s] = 1;
+          list.push_back(s);
+        });
   }
   /// The constant behind v, or a view that is not present.
   constant_view constant(value_id v) {
@@ -196,11 +283,77 @@ class program_compiler {
     return kernels_.find_pointwise(info(n).domain, info(n).name, facts_.node(n).op.version);
   }
 
-  status assign_role(node_id n) {
-    if (!view_.scopes(n).empty())
-      return error(errc::unsupported,
-                   "running operator '" + std::string(info(n).name) + "' with a sub-graph")
+  status assign_roles(scope_id s) {
+    for (value_id v : view_.inputs(s)) bind_sizes(v, scope_binds_[s.index]);
+    for (node_id n : view_.order(s)) SOD2_TRY(assign_role(n));
+    return {};
+  }
+  /// The arms of a branch that may be taken; the body of a loop.
+  std::vector<scope_id> live_scopes(node_id n) {
+    const auto scopes = view_.scopes(n);
+    std::vector<scope_id> live(scopes.begin(), scopes.end());
+    if (info(n).name != "If" || scopes.size() != 2) return live;
+    // `then` first, whatever the order of the attributes.
+    const std::string_view first = view_.name(scopes[0]);
+    if (first.substr(first.rfind('/') + 1).starts_with("else")) std::swap(live[0], live[1]);
+    return live;
+  }
+  /// A condition that is proved, or that the scenario decides: 1 or 0, else -1.
+  int proved_condition(node_id n) {
+    const tri taken = outcome_of(view_, facts_, options_.analysis.decided, n);
+    if (taken != tri::unknown) return taken == tri::yes ? 1 : 0;
+    const constant_view c = constant(view_.inputs(n)[0]);
+    return c.present() && c.bytes == 1 ? (c.data[0] != std::byte{0} ? 1 : 0) : -1;
+  }
+  bool is_excluded(node_id n, std::size_t arm) {
+    if (info(n).name != "If") return false;
+    const int proved = proved_condition(n);
+    return proved >= 0 && (proved == 1) != (arm == 0);
+  }
+  status assign_control(node_id n) {
+    const std::string_view op = info(n).name;
+    if ((op != "If" || view_.scopes(n).size() != 2) && op != "Loop" &&
+        (op != "Scan" || facts_.node(n).op.version < 9))
+      return error(errc::unsupported, "running operator '" + std::string(op) + "' version " +
+                                          std::to_string(facts_.node(n).op.version))
           .at_node(name(n));
+    role(n) = node_role::opaque;
+    const std::vector<std::uint8_t> before = bound_;
+    const auto scopes = live_scopes(n);
+    for (std::size_t k = 0; k < scopes.size(); ++k) {
+      if (is_excluded(n, k) || !impossible_[scopes[k].index].empty()) continue;
+      SOD2_TRY(assign_roles(scopes[k]));
+      bound_ = before;
+    }
+    for (value_id v : view_.outputs(n))
+      if (v != absent) {
+        SOD2_TRY(check_runnable(n, v));
+        bind_sizes(v, binds_[n.index]);
+      }
+    return {};
+  }
+  /// A tensor of known rank whose sizes somebody can tell.
+  status check_runnable(node_id n, value_id v) {
+    const symbolic_fact& f = facts_.fact(v);
+    if (f.kind != fact_kind::tensor)
+      return error(errc::unsupported, "running sequences and optionals")
+          .at_node(name(n))
+          .at_tensor(view_.name(v));
+    if (!f.rank_known()) return error(errc::rank_unknown).at_node(name(n)).at_tensor(view_.name(v));
+    for (std::size_t i = 0; i < f.dims.size(); ++i)
+      if (!f.dims[i].is_known())
+        return error(errc::unsupported, "running with a size that nothing tells")
+            .at_node(name(n))
+            .at_tensor(view_.name(v), static_cast<int>(i));
+    if (f.type == dtype::string)
+      return error(errc::unsupported, "running on strings")
+          .at_node(name(n))
+          .at_tensor(view_.name(v));
+    return {};
+  }
+
+  status assign_role(node_id n) {
+    if (!view_.scopes(n).empty()) return assign_control(n);
     bool host = info(n).deterministic && !view_.outputs(n).empty();
     for (value_id v : view_.outputs(n)) {
       if (v == absent) continue;
@@ -221,25 +374,16 @@ class program_compiler {
     }
     for (value_id v : view_.outputs(n)) {
       if (v == absent) continue;
-      const symbolic_fact& f = facts_.fact(v);
-      if (!f.rank_known())
-        return error(errc::rank_unknown).at_node(name(n)).at_tensor(view_.name(v));
-      for (std::size_t i = 0; i < f.dims.size(); ++i)
-        if (!f.dims[i].is_known() || !context().only_input_symbols(f.dims[i]))
-          return error(errc::unsupported, "running with a size that only execution decides")
-              .at_node(name(n))
-              .at_tensor(view_.name(v), static_cast<int>(i));
-      if (f.type == dtype::string)
-        return error(errc::unsupported, "running on strings")
-            .at_node(name(n))
-            .at_tensor(view_.name(v));
+      SOD2_TRY(check_runnable(n, v));
+      bind_sizes(v, binds_[n.index]);
     }
     if (is_view(view_, facts_, n)) {
       role(n) = node_role::view;
     } else if (pointwise_of(n) != nullptr) {
-      role(n) = node_role::pointwise;
+      // What makes a size known stands alone.
+      role(n) = binds_[n.index].empty() ? node_role::pointwise : node_role::opaque;
     } else if (const kernel_row* row = kernel_of(n); row != nullptr) {
-      role(n) = !row->takes_epilogue                                  ? node_role::opaque
+      role(n) = !row->takes_epilogue || !binds_[n.index].empty()      ? node_role::opaque
                 : info(n).name.find("Conv") != std::string_view::npos ? node_role::convolution
                                                                       : node_role::product;
     } else {
@@ -357,10 +501,9 @@ class program_compiler {
   }
 
   /// Nodes whose results nobody needs are dead; needed host values are those that kernels read.
-  void mark_needed() {
-    needed_.assign(view_.value_count(), 0);
-    for (value_id v : view_.outputs()) needed_[v.index] = 1;
-    const auto order = view_.order();
+  void mark_needed(scope_id s) {
+    for (value_id v : view_.outputs(s)) needed_[v.index] = 1;
+    const auto order = view_.order(s);
     for (std::size_t i = order.size(); i-- > 0;) {
       const node_id n = order[i];
       if (role(n) == node_role::dead) continue;  // folded
@@ -372,10 +515,14 @@ class program_compiler {
         continue;
       }
       if (role(n) == node_role::host) continue;
+      const auto scopes = live_scopes(n);
+      for (std::size_t k = 0; k < scopes.size(); ++k)
+        if (!is_excluded(n, k) && impossible_[scopes[k].index].empty()) mark_needed(scopes[k]);
       const pointwise_row* row = role(n) == node_role::pointwise ? pointwise_of(n) : nullptr;
       for (std::size_t k = 0; k < view_.inputs(n).size(); ++k) {
         const value_id v = view_.inputs(n)[k];
-        if (v == absent || (role(n) == node_role::view && k > 0)) continue;
+        if (v == absent || (role(n) == node_role::view && k > 0 && binds_[n.index].empty()))
+          continue;
         if (row != nullptr && k < 32 && (row->unread_inputs >> k & 1U) != 0) continue;
         needed_[v.index] = 1;
       }
@@ -392,8 +539,8 @@ class program_compiler {
         --out_.summary_.nodes;
         continue;
       }
-      if (g.kind == group_kind::view) {
-        views_.push_back(g.nodes[0]);
+      if (g.kind == group_kind::view && binds_[g.nodes[0].index].empty()) {
+        w_.views.push_back(g.nodes[0]);
         continue;
       }
       launch l;
@@ -409,20 +556,30 @@ class program_compiler {
           single.kind = role(n) == node_role::pointwise ? group_kind::tile : g.kind;
           for (value_id v : view_.outputs(n)) single.outputs.push_back(v);
           SOD2_TRY(lower(single));
-          launches_.push_back(std::move(single));
+          w_.launches.push_back(std::move(single));
         }
         continue;
       }
       SOD2_TRY(std::move(done));
-      launches_.push_back(std::move(l));
+      w_.launches.push_back(std::move(l));
     }
-    out_.summary_.nodes_imported = view_.node_count();
-    out_.summary_.groups = launches_.size();
-    for (const launch& l : launches_) ++out_.summary_.by_kind[static_cast<unsigned>(l.kind)];
+    for (const launch& l : w_.launches) {
+      if (l.kind == group_kind::view) continue;
+      ++out_.summary_.groups;
+      ++out_.summary_.by_kind[static_cast<unsigned>(l.kind)];
+    }
     return {};
   }
   status lower(launch& l) {
     const node_id anchor = l.nodes[0];
+    if (!view_.scopes(anchor).empty()) return lower_control(l);
+    if (!binds_[anchor.index].empty()) SOD2_TRY(lower_binder(l));
+    if (l.kind == group_kind::view) {
+      l.inputs.assign(view_.inputs(anchor).begin(), view_.inputs(anchor).end());
+      l.outputs.clear();
+      return {};
+    }
+    if (l.kind == group_kind::opaque && kernel_of(anchor) == nullptr) l.kind = group_kind::tile;
     if (l.kind == group_kind::tile) {
       SOD2_ASSIGN(tile_program tile, lower_tile(l, false));
       l.tile = static_cast<std::uint32_t>(out_.tiles_.size());
@@ -457,6 +614,218 @@ class program_compiler {
       out_.states_.push_back(std::move(*state));
     }
     return {};
+  }
+  /// Compiles the scopes of a node. Arms exclude each other, so they share their memory.
+  status lower_control(launch& l) {
+    const node_id n = l.nodes[0];
+    program_control c;
+    c.index = out_.controls_++;
+    c.what = info(n).name == "If"     ? program_control::kind::branch
+             : info(n).name == "Loop" ? program_control::kind::loop
+                                      : program_control::kind::scan;
+    const auto inputs = view_.inputs(n);
+    const auto outputs = view_.outputs(n);
+    const auto scopes = live_scopes(n);
+    std::size_t scanned_inputs = 0, made = outputs.size();
+    if (c.what == program_control::kind::loop) {
+      c.carried = static_cast<std::uint32_t>(inputs.size() - 2);
+      made = view_.outputs(scopes[0]).size() - 1;
+    }
+    if (c.what == program_control::kind::scan) {
+      const attribute_source& a = view_.attributes(n);
+      scanned_inputs = static_cast<std::size_t>(a.integer("num_scan_inputs", 0));
+      c.carried = static_cast<std::uint32_t>(inputs.size() - scanned_inputs);
+      made = view_.outputs(scopes[0]).size();
+      const auto list = [&](std::string_view axes, std::string_view directions, std::size_t count,
+                            std::vector<std::int64_t>& to, std::vector<std::uint8_t>& backwards) {
+        for (std::size_t k = 0; k < count; ++k) {
+          const auto x = a.integers(axes), d = a.integers(directions);
+          to.push_back(k < x.size() ? x[k] : 0);
+          backwards.push_back(k < d.size() && d[k] != 0 ? 1 : 0);
+        }
+      };
+      list("scan_input_axes", "scan_input_directions", scanned_inputs, c.input_axes,
+           c.input_backwards);
+      list("scan_output_axes", "scan_output_directions", made - c.carried, c.output_axes,
+           c.output_backwards);
+    }
+    c.block_first = out_.blocks_;
+    out_.blocks_ += static_cast<std::uint32_t>(made);
+    if (c.what != program_control::kind::branch)
+      out_.blocks_ +=
+          static_cast<std::uint32_t>(2 * c.carried + (made - c.carried) + scanned_inputs);
+    const std::uint32_t shared = out_.blocks_;
+    std::uint32_t most = shared;
+    for (std::size_t k = 0; k < scopes.size(); ++k) {
+      if (is_excluded(n, k)) continue;
+      out_.blocks_ = shared;
+      SOD2_ASSIGN(c.regions[k], compile_scope(scopes[k]));
+      if (out_.blocks_ > most) most = out_.blocks_;
+      // What is known of the scope's sizes before it runs is memory of this launch.
+      if (required_.is_known() && required_ != context().zero() &&
+          context().only_input_symbols(required_))
+        l.workspace = l.workspace.is_known() ? context().max(l.workspace, required_) : required_;
+      here().children.push_back(c.regions[k]);
+      if (impossible_[scopes[k].index].empty()) collect_captures(scopes[k], l);
+    }
+    out_.blocks_ = most;
+    l.kind = group_kind::opaque;
+    l.inputs.assign(inputs.begin(), inputs.end());
+    l.outputs.assign(outputs.begin(), outputs.end());
+    for (value_id& v : l.outputs)
+      if (v != absent && needed_[v.index] == 0) v = absent;
+    l.control = static_cast<std::uint32_t>(here().controls.size());
+    here().controls.push_back(std::move(c));
+    if (!binds_[n.index].empty()) {
+      SOD2_TRY(lower_binder(l));
+      here().binders[l.binder].how = program_binder::mode::control;
+    }
+    return {};
+  }
+  /// What the scope and those inside it read of this region, and the symbols that they need.
+  void collect_captures(scope_id s, launch& l) {
+    const auto read = [&](value_id v) {
+      if (v == absent || constant(v).present()) return;
+      for (dim d : facts_.dims(v)) need(l, d);
+      for (dim d : facts_.fact(v).elements) need(l, d);
+      if (view_.scope(v) != w_.scope || is_host(v)) return;
+      for (value_id known : l.captures)
+        if (known == v) return;
+      l.captures.push_back(v);
+    };
+    for (value_id v : view_.outputs(s)) read(v);
+    for (node_id n : view_.order(s)) {
+      if (role(n) == node_role::dead) continue;
+      for (value_id v : view_.inputs(n)) read(v);
+      for (value_id v : view_.outputs(n)) read(v);
+      const auto scopes = live_scopes(n);
+      for (std::size_t k = 0; k < scopes.size(); ++k)
+        if (!is_excluded(n, k) && impossible_[scopes[k].index].empty())
+          collect_captures(scopes[k], l);
+    }
+  }
+  bool is_host(value_id v) {
+    return view_.producer(v) != no_index && role(node_id{view_.producer(v)}) == node_role::host;
+  }
+  void need(launch& l, dim d) {
+    if (!late_symbols_ || !d.is_known()) return;
+    context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
+      if (context().origin_of_symbol(s) != symbol_origin::inferred) return;
+      for (std::uint32_t known : l.needs)
+        if (known == s) return;
+      l.needs.push_back(s);
+    });
+  }
+  /// How the node's sizes become known.
+  status lower_binder(launch& l) {
+    const node_id n = l.nodes[0];
+    program_binder b;
+    b.how =
+        info(n).base == dynamism::edo ? program_binder::mode::counts : program_binder::mode::values;
+    b.outputs = static_cast<std::uint32_t>(view_.outputs(n).size());
+    b.forward = facts_.node(n).op.row->forward;
+    b.version = facts_.node(n).op.version;
+    for (std::string_view wanted : {"allowzero",
+                                    "axes",
+                                    "axis",
+                                    "batch_dims",
+                                    "ceil_mode",
+                                    "coordinate_transformation_mode",
+                                    "depth",
+                                    "dtype",
+                                    "ends",
+                                    "k",
+                                    "keep_aspect_ratio_policy",
+                                    "keepdims",
+                                    "largest",
+                                    "mode",
+                                    "noop_with_empty_axes",
+                                    "num_outputs",
+                                    "onesided",
+                                    "output_dtype",
+                                    "output_shape",
+                                    "pads",
+                                    "paddings",
+                                    "repeats",
+                                    "scales",
+                                    "shape",
+                                    "sizes",
+                                    "sorted",
+                                    "split",
+                                    "starts",
+                                    "steps",
+                                    "tiles",
+                                    "to",
+                                    "value"})
+      if (const attribute_view a = view_.attributes(n)(wanted))
+        b.attributes.push_back(copy(wanted, a));
+    for (std::uint32_t s : binds_[n.index]) {
+      bool found = false;
+      for (std::size_t k = 0; k < view_.outputs(n).size() && !found; ++k) {
+        const value_id v = view_.outputs(n)[k];
+        if (v != absent) found = solve(v, k, s, binds_[n.index], b.bindings);
+      }
+      if (!found)
+        return error(errc::unsupported, "running with sizes that hide a size of the run")
+            .at_node(name(n));
+    }
+    if (b.how == program_binder::mode::counts) {
+      b.block_first = out_.blocks_;
+      out_.blocks_ += static_cast<std::uint32_t>(view_.outputs(n).size());
+    }
+    l.binder = static_cast<std::uint32_t>(here().binders.size());
+    here().binders.push_back(std::move(b));
+    return {};
+  }
+  static attribute copy(std::string_view name, const attribute_view& a) {
+    attribute out;
+    out.name = name;
+    out.kind = a.kind;
+    out.integer = a.integer;
+    out.real = a.real;
+    out.string = a.string;
+    out.integers.assign(a.integers.begin(), a.integers.end());
+    out.reals.assign(a.reals.begin(), a.reals.end());
+    out.strings.assign(a.strings.begin(), a.strings.end());
+    if (a.tensor.present() && a.tensor.type != dtype::string)
+      out.tensor =
+          constant_tensor::copy_of(a.tensor.type, {a.tensor.dims.begin(), a.tensor.dims.end()},
+                                   a.tensor.data, a.tensor.bytes);
+    return out;
+  }
+  /// Finds a dim of v that is linear in symbol s and holds no other of `open`.
+  bool solve(value_id v, std::size_t operand, std::uint32_t s,
+             const std::vector<std::uint32_t>& open, std::vector<program_binding>& out) {
+    dim_context& c = context();
+    for (std::size_t axis = 0; axis < facts_.dims(v).size(); ++axis) {
+      const dim d = c.resolve(facts_.dims(v)[axis]);
+      if (!d.is_known()) continue;
+      program_binding b;
+      b.operand = static_cast<std::uint32_t>(operand);
+      b.axis = static_cast<std::uint32_t>(axis);
+      b.symbol = s;
+      const dim symbol = c.dim_of_symbol(s);
+      b.factor = 0;
+      if (d == symbol) b.factor = 1;
+      if (c.kind(d) == dim_kind::sum)
+        for (std::size_t i = 0; i < c.operand_count(d); ++i)
+          if (c.operand(d, i).d == symbol) b.factor = c.operand(d, i).a;
+      if (b.factor == 0) continue;
+      const dim rest = c.sub(d, c.mul(symbol, b.factor));
+      bool free = rest.is_known();
+      c.for_each_symbol(rest, [&](std::uint32_t other) {
+        for (std::uint32_t o : open) free = free && o != other;
+      });
+      if (!free) continue;
+      size_program_builder builder(c);
+      builder.add_output(rest);
+      b.rest = std::move(builder).finish();
+      b.lo = c.range_of_symbol(s).lo;
+      b.hi = c.range_of_symbol(s).hi;
+      out.push_back(std::move(b));
+      return true;
+    }
+    return false;
   }
   /// One program for the pointwise nodes of a launch; with `epilogue`, operand 0 is the anchor's
   /// output block and l.inputs receives the operands from 1 on.
@@ -528,39 +897,82 @@ class program_compiler {
   // ---- storages ----
 
   std::uint32_t new_storage(storage_kind kind, value_id v) {
-    storages_.push_back({kind, no_slot, v, no_slot});
-    return static_cast<std::uint32_t>(storages_.size() - 1);
+    w_.storages.push_back({kind, no_slot, v, no_slot});
+    return static_cast<std::uint32_t>(w_.storages.size() - 1);
   }
   /// Every value that a launch touches belongs to a storage; views share that of their input.
   void assign_storages() {
-    storage_of_.assign(view_.value_count(), no_slot);
-    for (std::size_t i = 0; i < view_.inputs().size(); ++i) {
-      const value_id v = view_.inputs()[i];
-      storage_of_[v.index] = new_storage(storage_kind::input, v);
-      storages_.back().place = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < view_.inputs(w_.scope).size(); ++i) {
+      const value_id v = view_.inputs(w_.scope)[i];
+      w_.storage_of[v.index] = new_storage(storage_kind::input, v);
+      w_.storages.back().place = static_cast<std::uint32_t>(i);
     }
-    for (const launch& l : launches_)
-      for (value_id v : l.outputs)
-        if (v != absent) storage_of_[v.index] = new_storage(storage_kind::arena, v);
+    for (const launch& l : w_.launches)
+      for (std::size_t k = 0; k < l.outputs.size(); ++k) {
+        const value_id v = l.outputs[k];
+        if (v == absent) continue;
+        w_.storage_of[v.index] = new_storage(storage_kind::arena, v);
+        const std::uint32_t block = own_block(l, k);
+        if (block == no_slot) continue;
+        w_.storages.back().kind = storage_kind::block;
+        w_.storages.back().place = block;
+      }
     // Views in topological order, so that chains resolve.
-    for (node_id n : view_.order())
+    for (node_id n : view_.order(w_.scope))
       if (role(n) == node_role::view)
-        storage_of_[view_.outputs(n)[0].index] = storage_for(view_.inputs(n)[0]);
+        w_.storage_of[view_.outputs(n)[0].index] = storage_for(view_.inputs(n)[0]);
     // An output's storage is the caller's buffer, unless it already is something else.
-    for (std::size_t k = 0; k < view_.outputs().size(); ++k) {
-      const value_id v = view_.outputs()[k];
-      storage& s = storages_[storage_for(v)];
-      if (s.kind != storage_kind::arena) continue;
+    for (std::size_t k = 0; k < view_.outputs(w_.scope).size(); ++k) {
+      const value_id v = view_.outputs(w_.scope)[k];
+      storage& s = w_.storages[storage_for(v)];
+      if (s.kind != storage_kind::arena || !known_with(v, s.first)) continue;
       s.kind = storage_kind::output;
       s.place = static_cast<std::uint32_t>(k);
     }
   }
-  /// The storage of any value, made on first use for constants and host values.
+  /// The block of an output whose bytes nobody knows when its launch starts; no_slot where they
+  /// are.
+  std::uint32_t own_block(const launch& l, std::size_t output) {
+    if (l.binder == no_slot) return no_slot;
+    const program_binder& b = here().binders[l.binder];
+    if (b.how == program_binder::mode::values) return no_slot;
+    if (b.how == program_binder::mode::counts)
+      return b.block_first + static_cast<std::uint32_t>(output);
+    for (dim d : facts_.dims(l.outputs[output])) {
+      bool open = false;
+      context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
+        for (std::uint32_t o : binds_[l.nodes[0].index]) open = open || o == s;
+      });
+      if (open) return here().controls[l.control].block_first + static_cast<std::uint32_t>(output);
+    }
+    return no_slot;
+  }
+  /// Are the sizes of v known as soon as those of `first` are?
+  bool known_with(value_id v, value_id first) {
+    if (v == first || !late_symbols_) return true;
+    bool all = true;
+    for (dim d : facts_.dims(v))
+      context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
+        if (context().origin_of_symbol(s) != symbol_origin::inferred) return;
+        bool found = false;
+        for (dim other : facts_.dims(first))
+          context().for_each_symbol(context().resolve(other),
+                                    [&](std::uint32_t t) { found = found || s == t; });
+        all = all && found;
+      });
+    return all;
+  }
+  /// The storage of any value, made on first use for constants, host values and what is captured.
   std::uint32_t storage_for(value_id v) {
-    std::uint32_t& s = storage_of_[v.index];
-    if (s == no_slot)
-      s = new_storage(constant(v).present() ? storage_kind::constant : storage_kind::host, v);
-    return s;
+    if (w_.storage_of[v.index] == no_slot) {
+      const storage_kind kind = constant(v).present()        ? storage_kind::constant
+                                : is_host(v)                 ? storage_kind::host
+                                : view_.scope(v) != w_.scope ? storage_kind::outer
+                                                             : storage_kind::host;
+      const std::uint32_t made = new_storage(kind, v);
+      w_.storage_of[v.index] = made;
+    }
+    return w_.storage_of[v.index];
   }
   /// Bytes of v as an expression.
   dim bytes_of_value(value_id v) {
@@ -618,13 +1030,14 @@ class program_compiler {
       if (l.inputs[i] != absent && !is_consumed(l, i)) f(l.inputs[i]);
     for (value_id v : l.operands)
       if (v != absent) f(v);
+    for (value_id v : l.captures) f(v);
   }
   /// Pairs (output value, input value) whose memory may be one.
   template <class F>
   void for_each_in_place(const launch& l, F&& f) {
     const auto try_pair = [&](value_id out, value_id in) {
-      const storage& o = storages_[storage_for(out)];
-      const storage& i = storages_[storage_for(in)];
+      const storage& o = w_.storages[storage_for(out)];
+      const storage& i = w_.storages[storage_for(in)];
       if (o.kind != storage_kind::arena || i.kind != storage_kind::arena) return;
       if (bits_of(facts_.fact(out).type) != bits_of(facts_.fact(in).type)) return;
       std::size_t reads = 0;
@@ -647,25 +1060,28 @@ class program_compiler {
   status choose_order() {
     order_problem problem;
     std::vector<dim> sizes;
-    for (const launch& l : launches_) {
+    for (const launch& l : w_.launches) {
       for_each_read(l, [&](value_id v) { (void)storage_for(v); });
     }
-    for (const storage& s : storages_)
+    for (const storage& s : w_.storages)
       sizes.push_back(s.kind == storage_kind::arena ? bytes_of_value(s.first) : context().zero());
-    for (const launch& l : launches_)
+    for (const launch& l : w_.launches)
       sizes.push_back(l.workspace.is_known() ? l.workspace : context().zero());
     const std::vector<std::int64_t> bytes = evaluate_all(sizes, sample(1));
-    std::vector<std::uint32_t> writers(storages_.size(), 0);
-    for (std::size_t i = 0; i < storages_.size(); ++i) {
+    std::vector<std::uint32_t> binder_of(late_symbols_ ? context().symbol_count() : 0, no_slot);
+    for (std::uint32_t k = 0; k < w_.launches.size() && late_symbols_; ++k)
+      for (std::uint32_t s : binds_[w_.launches[k].nodes[0].index]) binder_of[s] = k;
+    for (std::size_t i = 0; i < w_.storages.size(); ++i) {
       order_value v;
       v.bytes = align_up(bytes[i], static_cast<std::int64_t>(tensor_alignment));
-      v.is_input =
-          storages_[i].kind != storage_kind::arena && storages_[i].kind != storage_kind::output;
-      v.is_output = storages_[i].kind == storage_kind::output;
+      const storage_kind kind = w_.storages[i].kind;
+      v.is_input = kind != storage_kind::arena && kind != storage_kind::output &&
+                   kind != storage_kind::block;
+      v.is_output = w_.storages[i].kind == storage_kind::output;
       problem.values.push_back(v);
     }
-    for (std::size_t k = 0; k < launches_.size(); ++k) {
-      const launch& l = launches_[k];
+    for (std::size_t k = 0; k < w_.launches.size(); ++k) {
+      const launch& l = w_.launches[k];
       order_node node;
       const auto add = [](auto& list, std::uint32_t s) {
         for (std::uint32_t x : list)
@@ -675,48 +1091,92 @@ class program_compiler {
       for_each_read(l, [&](value_id v) { add(node.inputs, storage_for(v)); });
       for (value_id v : l.outputs)
         if (v != absent) add(node.outputs, storage_for(v));
-      node.workspace = bytes[storages_.size() + k];
+      node.workspace = bytes[w_.storages.size() + k];
       for_each_in_place(l, [&](value_id out, value_id in) {
         node.in_place.push_back({storage_for(out), storage_for(in)});
       });
+      if (late_symbols_) collect_needs(w_.launches[k]);
+      for (std::uint32_t s : l.needs)
+        if (binder_of[s] != no_slot && binder_of[s] != k) add(node.after, binder_of[s]);
       problem.nodes.push_back(std::move(node));
     }
     const order_plan plan = options_.reorder ? order_best(problem) : order_given(problem);
     SOD2_TRY(validate(problem, plan));
-    order_.assign(plan.order.begin(), plan.order.end());
-    out_.summary_.order_exact = plan.exact;
-    out_.summary_.order_peak_bytes = plan.peak_bytes;
-    out_.summary_.order_lower_bound_bytes = plan.lower_bound_bytes;
+    w_.order.assign(plan.order.begin(), plan.order.end());
+    if (is_root()) {
+      out_.summary_.order_exact = plan.exact;
+      out_.summary_.order_peak_bytes = plan.peak_bytes;
+      out_.summary_.order_lower_bound_bytes = plan.lower_bound_bytes;
+    }
+    // A segment starts at a step that binds symbols, or behind it.
+    w_.segment_starts.assign(1, 0);
+    for (std::uint32_t at = 0; at < w_.order.size(); ++at) {
+      const launch& l = w_.launches[w_.order[at]];
+      if (l.binder == no_slot) continue;
+      for (std::uint32_t s : binds_[l.nodes[0].index])
+        w_.segment_of_symbol[s] = static_cast<std::uint32_t>(w_.segment_starts.size());
+      w_.segment_starts.push_back(
+          here().binders[l.binder].how == program_binder::mode::values ? at : at + 1);
+    }
     return {};
+  }
+  /// Symbols that must be bound before the launch: those of the sizes and host values it reads.
+  void collect_needs(launch& l) {
+    for (const auto* list : {&l.inputs, &l.outputs, &l.operands, &l.captures})
+      for (value_id v : *list) {
+        if (v == absent) continue;
+        for (dim d : facts_.dims(v)) need(l, d);
+        if (is_host(v))
+          for (dim d : facts_.fact(v).elements) need(l, d);
+      }
+    need(l, l.workspace);
+  }
+  std::uint32_t segment_of(dim d) {
+    std::uint32_t segment = 0;
+    if (late_symbols_ && d.is_known())
+      context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
+        if (w_.segment_of_symbol[s] > segment) segment = w_.segment_of_symbol[s];
+      });
+    return segment;
   }
 
   // ---- memory ----
 
   std::uint32_t buffer_of(std::uint32_t s) const {
-    while (storages_[s].merged != no_slot) s = storages_[s].merged;
+    while (w_.storages[s].merged != no_slot) s = w_.storages[s].merged;
     return s;
+  }
+  /// From which segment on the storage has an address.
+  std::uint32_t segment_of(const storage& s) {
+    std::uint32_t segment = 0;
+    if (s.kind == storage_kind::arena || s.kind == storage_kind::output)
+      segment = segment_of(bytes_of_value(s.first));
+    if (s.kind == storage_kind::block)
+      for (std::uint32_t symbol : binds_[view_.producer(s.first)])
+        if (w_.segment_of_symbol[symbol] > segment) segment = w_.segment_of_symbol[symbol];
+    return segment;
   }
   /// Lets outputs take over the memory of inputs that die in the same launch.
   void share_in_place() {
-    last_use_.assign(storages_.size(), 0);
-    first_use_.assign(storages_.size(), no_slot);
+    w_.last_use.assign(w_.storages.size(), 0);
+    w_.first_use.assign(w_.storages.size(), no_slot);
     const auto touch = [&](std::uint32_t s, std::uint32_t at) {
-      if (first_use_[s] == no_slot) first_use_[s] = at;
-      last_use_[s] = at;
+      if (w_.first_use[s] == no_slot) w_.first_use[s] = at;
+      w_.last_use[s] = at;
     };
-    for (std::uint32_t at = 0; at < order_.size(); ++at) {
-      const launch& l = launches_[order_[at]];
+    for (std::uint32_t at = 0; at < w_.order.size(); ++at) {
+      const launch& l = w_.launches[w_.order[at]];
       for_each_read(l, [&](value_id v) { touch(storage_for(v), at); });
       for (value_id v : l.outputs)
         if (v != absent) touch(storage_for(v), at);
     }
     if (!options_.share_memory) return;
-    std::vector<std::uint8_t> taken(storages_.size(), 0);
-    for (std::uint32_t at = 0; at < order_.size(); ++at)
-      for_each_in_place(launches_[order_[at]], [&](value_id out, value_id in) {
+    std::vector<std::uint8_t> taken(w_.storages.size(), 0);
+    for (std::uint32_t at = 0; at < w_.order.size(); ++at)
+      for_each_in_place(w_.launches[w_.order[at]], [&](value_id out, value_id in) {
         const std::uint32_t o = storage_for(out), i = storage_for(in);
-        if (storages_[o].merged != no_slot || taken[i] != 0 || last_use_[i] != at) return;
-        storages_[o].merged = i;
+        if (w_.storages[o].merged != no_slot || taken[i] != 0 || w_.last_use[i] != at) return;
+        w_.storages[o].merged = i;
         taken[i] = 1;
       });
   }
@@ -725,31 +1185,48 @@ class program_compiler {
 
   std::uint32_t tensor_for(value_id v) {
     if (v == absent) return no_slot;
-    if (tensor_of_[v.index] != no_slot) return tensor_of_[v.index];
+    if (w_.tensor_of[v.index] != no_slot) return w_.tensor_of[v.index];
     const std::uint32_t s = storage_for(v);
-    const storage_kind kind = storages_[s].kind;
-    tensor_of_[v.index] = add_tensor(
-        v, kind, kind == storage_kind::arena ? buffer_index_[buffer_of(s)] : storages_[s].place);
-    return tensor_of_[v.index];
+    const storage_kind kind = w_.storages[s].kind;
+    w_.tensor_of[v.index] = add_tensor(
+        v, kind,
+        kind == storage_kind::arena ? w_.buffer_index[buffer_of(s)] : w_.storages[s].place);
+    return w_.tensor_of[v.index];
   }
   std::uint32_t add_tensor(value_id v, storage_kind kind, std::uint32_t place) {
-    program_region& r = out_.regions_[0];
+    program_region& r = here();
     const symbolic_fact& f = facts_.fact(v);
     program_tensor t;
     t.type = f.type;
     t.rank = static_cast<std::uint32_t>(f.dims.size());
     t.name = view_.name(v);
-    t.dims = static_cast<std::uint32_t>(sizes_.size());
-    for (dim d : f.dims) sizes_.push_back(d);
+    t.dims = static_cast<std::uint32_t>(w_.sizes.size());
+    for (dim d : f.dims) {
+      w_.sizes.push_back(d);
+      const std::uint32_t segment = segment_of(d);
+      if (segment > t.segment) t.segment = segment;
+    }
+    // Nor is there an address before the bytes behind it have one.
+    if (kind != storage_kind::none)
+      if (const std::uint32_t segment = segment_of(w_.storages[buffer_of(storage_for(v))]);
+          segment > t.segment)
+        t.segment = segment;
     t.kind = kind;
     t.storage = place;
+    const auto index = static_cast<std::uint32_t>(r.tensors.size());
+    if (kind == storage_kind::outer) {
+      // The region that makes the value says where it is when it has been emitted itself.
+      t.storage = no_slot;
+      captured_.push_back({w_.region, index, w_.storages[storage_for(v)].first});
+    }
     r.tensors.push_back(std::move(t));
-    return static_cast<std::uint32_t>(r.tensors.size() - 1);
+    return index;
   }
   status place_constants_and_host() {
-    program_region& r = out_.regions_[0];
+    program_region& r = here();
     std::uint32_t offset = 0;
-    for (storage& s : storages_) {
+    std::vector<std::uint32_t> host_segments;
+    for (storage& s : w_.storages) {
       if (s.kind == storage_kind::constant) {
         const constant_view c = constant(s.first);
         memory_block block;
@@ -763,10 +1240,15 @@ class program_compiler {
         const symbolic_fact& f = facts_.fact(s.first);
         host_value h;
         h.type = f.type;
-        h.first = static_cast<std::uint32_t>(sizes_.size());
+        h.first = static_cast<std::uint32_t>(w_.sizes.size());
         h.count = static_cast<std::uint32_t>(f.elements.size());
         h.offset = offset;
-        for (dim d : f.elements) sizes_.push_back(d);
+        std::uint32_t segment = 0;
+        for (dim d : f.elements) {
+          w_.sizes.push_back(d);
+          if (segment_of(d) > segment) segment = segment_of(d);
+        }
+        host_segments.push_back(segment);
         s.place = offset;
         offset += static_cast<std::uint32_t>(
             align_up(static_cast<std::int64_t>(h.count * bytes_of(h.type)), 8));
@@ -774,90 +1256,225 @@ class program_compiler {
       }
     }
     r.host_bytes = offset;
+    const std::vector<host_value> all = std::move(r.host);
+    r.host.clear();
+    for (std::uint32_t g = 0; g < r.segments.size(); ++g) {
+      r.segments[g].host_first = static_cast<std::uint32_t>(r.host.size());
+      for (std::size_t k = 0; k < all.size(); ++k)
+        if (host_segments[k] == g) r.host.push_back(all[k]);
+      r.segments[g].host_count =
+          static_cast<std::uint32_t>(r.host.size()) - r.segments[g].host_first;
+    }
     return {};
   }
   status emit() {
-    out_.regions_.resize(1);
-    out_.run_tile_ = kernels_.run_tile;
-    out_.threads_ = options_.threads;
-    program_region& r = out_.regions_[0];
-    describe_symbols();
+    program_region& r = here();
+    r.segments.resize(w_.segment_starts.size());
     // Buffers: storages of the arena, then workspaces.
-    buffer_index_.assign(storages_.size(), no_slot);
-    std::vector<dim> buffer_bytes;
-    placement_problem problem;
-    problem.alignment = static_cast<std::int64_t>(tensor_alignment);
-    for (std::uint32_t s = 0; s < storages_.size(); ++s) {
-      if (storages_[s].kind != storage_kind::arena || first_use_[s] == no_slot) continue;
+    w_.buffer_index.assign(w_.storages.size(), no_slot);
+    std::vector<dim> bytes;
+    std::vector<buffer> buffers;
+    for (std::uint32_t s = 0; s < w_.storages.size(); ++s) {
+      if (w_.storages[s].kind != storage_kind::arena || w_.first_use[s] == no_slot) continue;
       const std::uint32_t root = buffer_of(s);
-      if (buffer_index_[root] == no_slot) {
-        buffer_index_[root] = static_cast<std::uint32_t>(buffer_bytes.size());
-        buffer_bytes.push_back(bytes_of_value(storages_[root].first));
+      if (w_.buffer_index[root] == no_slot) {
+        w_.buffer_index[root] = static_cast<std::uint32_t>(bytes.size());
+        bytes.push_back(bytes_of_value(w_.storages[root].first));
         buffer b;
-        b.lower = first_use_[root];
-        b.upper = first_use_[root];
-        problem.buffers.push_back(b);
+        b.lower = w_.first_use[root];
+        b.upper = w_.first_use[root];
+        buffers.push_back(b);
       }
-      buffer& b = problem.buffers[buffer_index_[root]];
-      if (static_cast<std::int64_t>(first_use_[s]) < b.lower) b.lower = first_use_[s];
-      if (last_use_[s] + 1 > b.upper) b.upper = last_use_[s] + 1;
+      buffer& b = buffers[w_.buffer_index[root]];
+      if (static_cast<std::int64_t>(w_.first_use[s]) < b.lower) b.lower = w_.first_use[s];
+      if (w_.last_use[s] + 1 > b.upper) b.upper = w_.last_use[s] + 1;
     }
-    std::vector<std::uint32_t> workspace(order_.size(), no_slot);
-    for (std::uint32_t at = 0; at < order_.size(); ++at) {
-      const launch& l = launches_[order_[at]];
+    std::vector<std::uint32_t> workspace(w_.order.size(), no_slot);
+    for (std::uint32_t at = 0; at < w_.order.size(); ++at) {
+      const launch& l = w_.launches[w_.order[at]];
       if (!l.workspace.is_known()) continue;
-      workspace[at] = static_cast<std::uint32_t>(buffer_bytes.size());
-      buffer_bytes.push_back(l.workspace);
+      workspace[at] = static_cast<std::uint32_t>(bytes.size());
+      bytes.push_back(l.workspace);
       buffer b;
       b.lower = at;
       b.upper = at + 1;
-      problem.buffers.push_back(b);
+      buffers.push_back(b);
     }
     if (!options_.share_memory)
-      for (buffer& b : problem.buffers) {
+      for (buffer& b : buffers) {
         b.lower = 0;
-        b.upper = static_cast<std::int64_t>(order_.size());
+        b.upper = static_cast<std::int64_t>(w_.order.size());
       }
-    // Two buffers never share dims slots: sizes are contiguous for the layout.
-    r.buffer_bytes = static_cast<std::uint32_t>(sizes_.size());
-    r.buffers = static_cast<std::uint32_t>(buffer_bytes.size());
-    for (dim d : buffer_bytes) sizes_.push_back(d);
-    r.intermediate_bytes = static_cast<std::uint32_t>(sizes_.size());
     dim intermediate = context().zero();
-    for (std::uint32_t s = 0; s < storages_.size(); ++s)
-      if (storages_[s].kind == storage_kind::arena && first_use_[s] != no_slot)
-        intermediate = context().add(intermediate, bytes_of_value(storages_[s].first));
+    for (std::uint32_t s = 0; s < w_.storages.size(); ++s)
+      if (w_.storages[s].kind == storage_kind::arena && w_.first_use[s] != no_slot)
+        intermediate = context().add(intermediate, bytes_of_value(w_.storages[s].first));
+    number_buffers(bytes, buffers, workspace);
+    r.intermediate_bytes = static_cast<std::uint32_t>(w_.sizes.size());
     // A sum with too many different terms has no text; it is then left out of reports.
-    sizes_.push_back(intermediate.is_known() ? intermediate : context().zero());
-    if (intermediate.is_known()) out_.summary_.intermediate_bytes = print(context(), intermediate);
+    w_.sizes.push_back(intermediate.is_known() ? intermediate : context().zero());
+    if (is_root() && intermediate.is_known())
+      out_.summary_.intermediate_bytes = print(context(), intermediate);
     SOD2_TRY(place_constants_and_host());
-    SOD2_TRY(plan_layout(problem, buffer_bytes));
-    for (std::uint32_t at = 0; at < order_.size(); ++at) emit_step(at, workspace[at], problem);
-    emit_outputs();
-    // Sizes last: tensors, buffers and host values have all been listed.
-    size_program_builder builder(context());
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      const dim d = context().resolve(sizes_[i]);
-      if (d.is_overflow())
-        return error(errc::overflow, "a size of the model does not fit into 64 bits");
-      if (!d.is_known()) return error(errc::unsupported, "a size of the model is too complicated");
-      builder.add_output(d);
+    for (program_segment& g : r.segments) {
+      if (g.buffers > 0 && (!is_root() || &g != r.segments.data())) g.block = out_.blocks_++;
+      placement_problem problem;
+      problem.alignment = static_cast<std::int64_t>(tensor_alignment);
+      std::vector<dim> own;
+      for (std::uint32_t b = g.buffer_first; b < g.buffer_first + g.buffers; ++b) {
+        problem.buffers.push_back(buffers[b]);
+        own.push_back(bytes[b]);
+      }
+      SOD2_TRY(plan_layout(problem, own, g));
     }
+    r.layout = r.segments[0].layout;
+    for (std::uint32_t at = 0; at < w_.order.size(); ++at) emit_step(at, workspace[at], buffers);
+    emit_outputs();
+    settle_captures();
+    for (std::uint32_t t = 0; t < r.tensors.size(); ++t)
+      r.segments[r.tensors[t].segment].tensors.push_back(t);
+    SOD2_TRY(emit_entry());
+    return emit_sizes();
+  }
+  /// Buffers of a segment follow each other, and so do their sizes.
+  void number_buffers(std::vector<dim>& bytes, std::vector<buffer>& buffers,
+                      std::vector<std::uint32_t>& workspace) {
+    program_region& r = here();
+    std::vector<std::uint32_t> number(bytes.size(), 0);
+    std::vector<dim> sorted_bytes;
+    std::vector<buffer> sorted;
+    for (std::uint32_t g = 0; g < r.segments.size(); ++g) {
+      program_segment& segment = r.segments[g];
+      segment.buffer_first = static_cast<std::uint32_t>(sorted.size());
+      segment.buffer_bytes = static_cast<std::uint32_t>(w_.sizes.size());
+      for (std::uint32_t b = 0; b < bytes.size(); ++b) {
+        if (segment_of(bytes[b]) != g) continue;
+        number[b] = static_cast<std::uint32_t>(sorted.size());
+        sorted.push_back(buffers[b]);
+        sorted_bytes.push_back(bytes[b]);
+        w_.sizes.push_back(bytes[b]);
+        r.segment_of_buffer.push_back(g);
+      }
+      segment.buffers = static_cast<std::uint32_t>(sorted.size()) - segment.buffer_first;
+    }
+    for (std::uint32_t& b : w_.buffer_index)
+      if (b != no_slot) b = number[b];
+    for (std::uint32_t& b : workspace)
+      if (b != no_slot) b = number[b];
+    r.buffers = static_cast<std::uint32_t>(sorted.size());
+    bytes = std::move(sorted_bytes);
+    buffers = std::move(sorted);
+  }
+  /// Tensors of inner regions that this one makes: now they have a place.
+  void settle_captures() {
+    std::size_t kept = 0;
+    for (const capture& c : captured_) {
+      if (view_.scope(c.value) == w_.scope && c.region != w_.region) {
+        const std::uint32_t made = tensor_for(c.value);
+        program_tensor& t = out_.regions_[c.region].tensors[c.tensor];
+        t.region = w_.region;
+        t.storage = made;
+      } else {
+        captured_[kept++] = c;
+      }
+    }
+    captured_.resize(kept);
+  }
+  status emit_entry() {
+    const auto inputs = view_.inputs(w_.scope);
+    const auto& open = scope_binds_[w_.scope.index];
+    for (std::uint32_t s : open) {
+      bool found = false;
+      for (std::size_t k = 0; k < inputs.size() && !found; ++k)
+        found = solve(inputs[k], k, s, open, here().entry);
+      if (!found)
+        return error(errc::unsupported, "running a body with sizes that hide a size of the run")
+            .at_node(view_.name(w_.scope));
+    }
+    return {};
+  }
+  /// Sizes last: tensors, buffers and host values have all been listed.
+  status emit_sizes() {
+    program_region& r = here();
+    struct pending_check {
+      dim left{}, right{};
+      std::uint32_t segment = 0;
+      program_check check;
+    };
+    std::vector<pending_check> checks;
     for (const assertion& a : facts_.assertions()) {
-      if (view_.scope(a.node) != graph_view::root()) continue;  // holds only where its arm runs
+      if (view_.scope(a.node) != w_.scope) continue;  // holds only where its arm runs
+      if (!is_known_here(a.left) || !is_known_here(a.right)) continue;
       program_check c;
-      c.left = builder.add_output_as_is(a.left);
-      c.right = builder.add_output_as_is(a.right);
       c.broadcast = a.what == assertion::kind::broadcast;
       c.code = a.code;
       c.node = view_.name(a.node);
       if (a.tensor != absent) c.tensor = view_.name(a.tensor);
       c.axis = a.axis;
       c.text = a.relation;
-      r.checks.push_back(std::move(c));
+      std::uint32_t segment = segment_of_raw(a.left);
+      if (segment_of_raw(a.right) > segment) segment = segment_of_raw(a.right);
+      checks.push_back({a.left, a.right, segment, std::move(c)});
     }
-    r.sizes = std::move(builder).finish();
+    const auto listed = static_cast<std::uint32_t>(w_.sizes.size());
+    r.size_count = listed + 2 * static_cast<std::uint32_t>(checks.size());
+    for (std::uint32_t g = 0; g < r.segments.size(); ++g) {
+      program_segment& segment = r.segments[g];
+      size_program_builder builder(context());
+      for (std::uint32_t i = 0; i < listed; ++i) {
+        const dim d = context().resolve(w_.sizes[i]);
+        if (d.is_overflow())
+          return error(errc::overflow, "a size of the model does not fit into 64 bits");
+        if (!d.is_known())
+          return error(errc::unsupported, "a size of the model is too complicated");
+        const bool own = segment_of(d) == g;
+        if (g == 0) builder.add_output(own ? d : context().zero());
+        if (g == 0 || !own) continue;
+        builder.add_output(d);
+        segment.targets.push_back(i);
+      }
+      segment.check_first = static_cast<std::uint32_t>(r.checks.size());
+      for (std::uint32_t k = 0; k < checks.size(); ++k) {
+        pending_check& c = checks[k];
+        const bool own = c.segment == g;
+        c.check.left = listed + 2 * k;
+        c.check.right = listed + 2 * k + 1;
+        if (g == 0 || own) {
+          builder.add_output_as_is(own ? c.left : context().zero());
+          builder.add_output_as_is(own ? c.right : context().zero());
+        }
+        if (!own) continue;
+        if (g > 0) {
+          segment.targets.push_back(c.check.left);
+          segment.targets.push_back(c.check.right);
+        }
+        r.checks.push_back(std::move(c.check));
+      }
+      segment.check_count = static_cast<std::uint32_t>(r.checks.size()) - segment.check_first;
+      segment.sizes = std::move(builder).finish();
+    }
     return {};
+  }
+  // Assertions are evaluated as they stood, so their symbols are looked at unresolved.
+  bool is_known_here(dim d) {
+    bool all = true;
+    context().for_each_symbol(d, [&](std::uint32_t s) {
+      if (context().origin_of_symbol(s) != symbol_origin::inferred) return;
+      bool found = w_.segment_of_symbol[s] > 0;
+      for (scope_id at = w_.scope; !found; at = view_.scope(node_id{view_.owner(at)})) {
+        for (std::uint32_t k : scope_binds_[at.index]) found = found || k == s;
+        if (at == graph_view::root()) break;
+      }
+      all = all && found;
+    });
+    return all;
+  }
+  std::uint32_t segment_of_raw(dim d) {
+    std::uint32_t segment = 0;
+    context().for_each_symbol(d, [&](std::uint32_t s) {
+      if (w_.segment_of_symbol[s] > segment) segment = w_.segment_of_symbol[s];
+    });
+    return segment;
   }
   void describe_symbols() {
     dim_context& c = context();
@@ -909,32 +1526,36 @@ class program_compiler {
       out_.inputs_.push_back(std::move(in));
     }
   }
-  status plan_layout(const placement_problem& problem, const std::vector<dim>& bytes) {
+  status plan_layout(const placement_problem& problem, const std::vector<dim>& bytes,
+                     program_segment& segment) {
     std::vector<std::vector<std::int64_t>> samples;
     std::vector<std::span<const std::int64_t>> spans;
     for (int which = 0; which < 3; ++which) samples.push_back(evaluate_all(bytes, sample(which)));
     for (const auto& one : samples) spans.push_back(one);
-    program_region& r = out_.regions_[0];
     symbolic_layout_planner planner(problem, spans);
-    r.layout = planner.stacked();
-    dim required = r.layout.required_bytes(context(), bytes);
+    segment.layout = planner.stacked();
+    dim required = segment.layout.required_bytes(context(), bytes);
     std::string text = required.is_known() ? print(context(), required) : std::string();
     if (text.empty() || text.size() > longest_formula) {
-      r.layout = planner.slots();
-      required = r.layout.required_bytes(context(), bytes);
+      segment.layout = planner.slots();
+      required = segment.layout.required_bytes(context(), bytes);
       text = required.is_known() ? print(context(), required) : std::string();
     }
-    out_.summary_.required_bytes = std::move(text);
+    if (&segment != here().segments.data()) return {};
+    w_.required = text.size() <= longest_formula ? required : dim{};
+    if (is_root()) out_.summary_.required_bytes = std::move(text);
     return {};
   }
-  void emit_step(std::uint32_t at, std::uint32_t workspace, const placement_problem& problem) {
-    program_region& r = out_.regions_[0];
-    const launch& l = launches_[order_[at]];
+  void emit_step(std::uint32_t at, std::uint32_t workspace, const std::vector<buffer>& buffers) {
+    program_region& r = here();
+    const launch& l = w_.launches[w_.order[at]];
     program_step s;
     s.kind = l.kind;
     s.run = l.row != nullptr ? l.row->run : nullptr;
     s.state = l.state;
     s.tile = l.tile;
+    s.control = l.control;
+    s.binder = l.binder;
     s.workspace = workspace;
     s.nodes = static_cast<std::uint32_t>(l.nodes.size());
     s.name = name(l.nodes[0]);
@@ -952,22 +1573,23 @@ class program_compiler {
     list(l.outputs, 0, s.output_first, s.output_count);
     list(l.operands, 0, s.operand_first, s.operand_count);
     s.death_first = static_cast<std::uint32_t>(r.deaths.size());
-    for (std::uint32_t b = 0; b < problem.buffers.size(); ++b)
-      if (problem.buffers[b].upper == static_cast<std::int64_t>(at) + 1) r.deaths.push_back(b);
+    for (std::uint32_t b = 0; b < buffers.size(); ++b)
+      if (buffers[b].upper == static_cast<std::int64_t>(at) + 1) r.deaths.push_back(b);
     s.death_count = static_cast<std::uint32_t>(r.deaths.size()) - s.death_first;
     r.steps.push_back(std::move(s));
   }
   void emit_outputs() {
-    program_region& r = out_.regions_[0];
-    for (std::size_t k = 0; k < view_.outputs().size(); ++k) {
-      const value_id v = view_.outputs()[k];
-      program_output o;
-      o.name = view_.name(v);
-      o.tensor = tensor_for(v);
-      const program_tensor& t = r.tensors[o.tensor];
+    program_region& r = here();
+    for (std::size_t k = 0; k < view_.outputs(w_.scope).size(); ++k) {
+      const value_id v = view_.outputs(w_.scope)[k];
+      const std::uint32_t made = tensor_for(v);
+      r.results.push_back(made);
+      const program_tensor& t = r.tensors[made];
       if (t.kind != storage_kind::output || t.storage != k)
-        r.copies.push_back({o.tensor, static_cast<std::uint32_t>(k)});
-      out_.outputs_.push_back(std::move(o));
+        r.copies.push_back({made, static_cast<std::uint32_t>(k)});
+      else
+        r.segments[t.segment].outputs.push_back({made, static_cast<std::uint32_t>(k)});
+      if (is_root()) out_.outputs_.push_back({std::string(view_.name(v)), made});
     }
   }
 
@@ -987,18 +1609,58 @@ class program_compiler {
   std::vector<std::uint8_t> constant_state_;  // 1: looked up
   std::vector<kept_constant> kept_;
   std::vector<std::uint8_t> needed_;
-  std::vector<launch> launches_;
-  std::vector<node_id> views_;
-  std::vector<storage> storages_;
-  std::vector<std::uint32_t> storage_of_, tensor_of_, order_, first_use_, last_use_, buffer_index_;
-  std::vector<dim> sizes_;
+  struct capture {
+    std::uint32_t region = 0, tensor = 0;
+    value_id value{};
+  };
+  std::vector<capture> captured_;    // tensors of regions whose maker has not been emitted
+  bool late_symbols_ = false;        // some size is known only while running
+  std::vector<std::uint8_t> bound_;  // per symbol, while roles are assigned
+  std::vector<std::vector<std::uint32_t>> binds_;        // per node: symbols that it makes known
+  std::vector<std::vector<std::uint32_t>> scope_binds_;  // per scope: those of its inputs
+  std::vector<std::string> impossible_;                  // per scope: why it cannot run
+  dim required_{};  // bytes of the first segment of the scope compiled last
+  scope_work w_;
 };
+
+namespace detail {
+
+/// One program per scenario; each is guarded by the conditions that led to it.
+inline result<program> compile_variants(const graph_view& view, const registry& ops,
+                                        const kernel_table& kernels, const compile_options& options,
+                                        const std::vector<scenario>& scenarios) {
+  std::vector<program> variants;
+  for (const scenario& s : scenarios) {
+    compile_options assumed = options;
+    assumed.analysis.decided = options.analysis.decided;
+    std::vector<program_guard> guards;
+    for (std::size_t k = options.analysis.decided.size(); k < s.decided.size(); ++k) {
+      // The condition as it stands before its outcome is assumed.
+      SOD2_ASSIGN(analysis before, analyze(view, ops, assumed.analysis));
+      size_program_builder builder(before.context());
+      builder.add_output(before.fact(view.inputs(s.decided[k].node)[0]).elements[0]);
+      guards.push_back({std::move(builder).finish(), s.decided[k].outcome});
+      assumed.analysis.decided.push_back(s.decided[k]);
+    }
+    SOD2_ASSIGN(program variant, program_compiler(view, ops, kernels, assumed).run());
+    variants.push_back(program_compiler::guarded(std::move(variant), std::move(guards)));
+  }
+  return program_compiler::joined(std::move(variants));
+}
+
+}  // namespace detail
 
 /// Compiles a graph to a program that outlives it: constants are copied or packed. Errors name the
 /// node, tensor and axis; `kernel_missing` and `unsupported` say what cannot be run.
 inline result<program> compile(const graph_view& view, const registry& ops,
                                const kernel_table& kernels, const compile_options& options = {}) {
-  return program_compiler(view, ops, kernels, options).run();
+  auto general = program_compiler(view, ops, kernels, options).run();
+  if (general || general.error().code() != errc::rank_unknown) return general;
+  // Ranks that conditions on sizes decide: one variant for each of their outcomes.
+  SOD2_ASSIGN(const std::vector<scenario> scenarios,
+              analyze_scenarios(view, ops, options.analysis));
+  if (scenarios.empty() || scenarios[0].condition.empty()) return general;
+  return detail::compile_variants(view, ops, kernels, options, scenarios);
 }
 
 }  // namespace sod2

@@ -1,7 +1,8 @@
 // program: what `compile` makes and sessions run. Immutable flat data and text; no context inside.
 //
-// A program is a tree of regions. A region has its own flat size program, evaluated when its last
-// symbol is bound; region 0 is the root, evaluated at `bind`.
+// A program is a tree of regions: the root, and one for each arm and loop body. A region is cut
+// into segments where a run binds symbols: each segment has a flat size program and a layout of its
+// own, evaluated when its last symbol is bound. The root's first segment is evaluated at `bind`.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,10 @@
 #include <sod2/core/group_kind.hpp>
 #include <sod2/core/status.hpp>
 #include <sod2/expr/evaluate.hpp>
+#include <sod2/graph/graph.hpp>
 #include <sod2/kernel/table.hpp>
 #include <sod2/memory/symbolic.hpp>
+#include <sod2/op/definition.hpp>
 #include <sod2/runtime/buffer.hpp>
 #include <sod2/runtime/fwd.hpp>
 
@@ -48,16 +51,21 @@ struct program_output {
   std::uint32_t tensor = 0;  // of the root region
 };
 
-/// Where the bytes of a tensor are; `none`: only its shape is read (a constant that was packed).
-enum class storage_kind : std::uint8_t { arena, input, output, constant, host, none };
+/// Where the bytes of a tensor are. `outer`: in a tensor of a region around this one; `block`: in
+/// memory of its own that grows as results turn out; `none`: only its shape is read (a constant
+/// that was packed).
+enum class storage_kind : std::uint8_t { arena, input, output, constant, host, none, outer, block };
 
 struct program_tensor {
   dtype type = dtype::undefined;
   std::uint32_t rank = 0;
   std::uint32_t dims = 0;  // first of `rank` entries among the region's sizes
   storage_kind kind = storage_kind::arena;
-  std::uint32_t storage = 0;  // arena buffer, input, output, constant, or byte offset of host data
-  std::string name;           // of the value, scoped
+  /// Arena buffer, input, output, constant, byte offset of host data, tensor of `region`, or block.
+  std::uint32_t storage = 0;
+  std::uint32_t segment = 0;       // from which on its dims are known
+  std::uint32_t region = no_slot;  // of an outer tensor
+  std::string name;                // of the value, scoped
 };
 
 /// One launch.
@@ -71,6 +79,8 @@ struct program_step {
   std::uint32_t operand_first = 0, operand_count = 0;  // of the epilogue
   std::uint32_t workspace = no_slot;                   // arena buffer
   std::uint32_t nodes = 1;                             // operators that the launch executes
+  std::uint32_t control = no_slot;                     // among program_region::controls
+  std::uint32_t binder = no_slot;                      // among program_region::binders
   std::uint32_t death_first = 0, death_count = 0;      // among program_region::deaths
   std::string name;                                    // the anchor's name
   std::string op;
@@ -93,9 +103,66 @@ struct program_check {
   std::string text;
 };
 
+/// A symbol that a size gives: symbol = (size - rest) / factor, within its bounds.
+struct program_binding {
+  std::uint32_t operand = 0, axis = 0;  // output of the step, or input of the region
+  std::uint32_t symbol = 0;
+  std::int64_t factor = 1;
+  size_program rest;  // one output
+  std::int64_t lo = 0, hi = 0;
+};
+
+/// How a step makes sizes known; the region's next segment starts when it has.
+struct program_binder {
+  enum class mode : std::uint8_t {
+    values,  // before the step: the operator's transfer function over concrete inputs
+    counts,  // after the step, which got the upper bounds of the transfer function
+    control  // after the step: the sizes of what ran
+  };
+  mode how = mode::values;
+  status (*forward)(symbolic_transfer&) = nullptr;
+  int version = 1;
+  std::vector<attribute> attributes;
+  std::vector<program_binding> bindings;
+  std::uint32_t outputs = 0;      // of the node
+  std::uint32_t block_first = 0;  // counts: one block per output
+};
+
+/// A node with sub-graphs.
+struct program_control {
+  enum class kind : std::uint8_t { branch, loop, scan };
+  kind what = kind::branch;
+  /// Branch: `then` and `else`; no_slot for an arm that a proof excludes. Else the body.
+  std::uint32_t regions[2] = {no_slot, no_slot};
+  std::uint32_t carried = 0;  // loop and scan: values passed from trip to trip
+  /// Blocks: one per output, then (loop and scan) two per carried value and one per scan output
+  /// and scan input.
+  std::uint32_t block_first = 0;
+  std::vector<std::int64_t> input_axes, output_axes;            // scan; negative from the end
+  std::vector<std::uint8_t> input_backwards, output_backwards;  // scan
+  std::uint32_t index = 0;                                      // among all of the program
+};
+
+/// Part of a region between two points where symbols are bound.
+struct program_segment {
+  size_program sizes;
+  std::vector<std::uint32_t> targets;  // where its outputs go; empty: one after the other from 0
+  std::uint32_t buffer_bytes = 0;      // first of `buffers` entries among the sizes
+  std::uint32_t buffer_first = 0, buffers = 0;
+  symbolic_layout layout;
+  std::uint32_t block = no_slot;  // that holds its part of the arena; no_slot: the session's arena
+  std::uint32_t host_first = 0, host_count = 0;
+  std::uint32_t check_first = 0, check_count = 0;
+  std::vector<std::uint32_t> tensors;  // whose dims become known
+  struct provided {
+    std::uint32_t tensor = 0, output = 0;
+  };
+  std::vector<provided> outputs;  // of the region, written in place
+};
+
 struct program_copy {
   std::uint32_t from = 0;    // tensor
-  std::uint32_t output = 0;  // of the program
+  std::uint32_t output = 0;  // of the region
 };
 
 struct program_region {
@@ -106,13 +173,19 @@ struct program_region {
   std::vector<host_value> host;
   std::vector<program_check> checks;
   std::vector<program_copy> copies;  // outputs that alias an input, a constant or another output
-  size_program sizes;
-  std::uint32_t buffer_bytes = 0;  // first of `buffers` entries among the sizes
-  std::uint32_t buffers = 0;
+  std::vector<program_segment> segments;  // at least one
+  std::vector<std::uint32_t> segment_of_buffer;
+  symbolic_layout layout;  // the first segment's, for reports
+  std::vector<program_control> controls;
+  std::vector<program_binder> binders;
+  std::vector<program_binding> entry;   // symbols that the inputs' sizes give
+  std::vector<std::uint32_t> results;   // tensors of the outputs
+  std::vector<std::uint32_t> children;  // regions
+  std::uint32_t size_count = 0;
+  std::uint32_t buffers = 0;  // of all segments
   std::uint32_t host_bytes = 0;
   std::uint32_t intermediate_bytes = 0;  // among the sizes: sum of all materialised intermediates
-  symbolic_layout layout;
-  std::vector<std::uint32_t> children;
+  std::string impossible;                // why the region cannot run; it then has no steps
 };
 
 /// What `compile` did, for reports.
@@ -127,6 +200,12 @@ struct program_summary {
   std::int64_t weights_bytes = 0;
   std::string required_bytes;      // formula text
   std::string intermediate_bytes;  // formula text, empty when it is too long
+};
+
+/// A condition on sizes with the outcome that a variant of the program is for.
+struct program_guard {
+  size_program condition;  // one output
+  bool outcome = true;
 };
 
 class program {
@@ -147,10 +226,18 @@ class program {
   }
   int threads() const { return threads_; }
 
+  /// Conditions on sizes decide ranks: this program is for the outcomes in guards(), these are for
+  /// the others. Symbols, inputs and outputs are the same.
+  std::span<const program> variants() const { return variants_; }
+  std::span<const program_guard> guards() const { return guards_; }
+
   // For sessions.
   std::span<const kernel_state> states() const { return states_; }
   std::span<const tile_program> tiles() const { return tiles_; }
   std::span<const memory_block> constants() const { return constants_; }
+  /// Pieces of memory that grow during runs.
+  std::size_t block_count() const { return blocks_; }
+  std::size_t control_count() const { return controls_; }
   errc (*run_tile() const)(const tile_call&) { return run_tile_; }
 
  private:
@@ -164,6 +251,9 @@ class program {
   std::vector<memory_block> constants_;
   errc (*run_tile_)(const tile_call&) = nullptr;
   std::size_t symbol_values_ = 0;
+  std::vector<program_guard> guards_;
+  std::vector<program> variants_;
+  std::uint32_t blocks_ = 0, controls_ = 0;
   int threads_ = 1;
   program_summary summary_;
 };

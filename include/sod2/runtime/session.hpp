@@ -13,7 +13,11 @@
 #include <sod2/core/checked.hpp>
 #include <sod2/core/status.hpp>
 #include <sod2/core/tensor_view.hpp>
+#include <sod2/core/vector.hpp>
+#include <sod2/expr/context.hpp>
 #include <sod2/kernel/pool.hpp>
+#include <sod2/op/constant.hpp>
+#include <sod2/op/definition.hpp>
 #include <sod2/runtime/buffer.hpp>
 #include <sod2/runtime/program.hpp>
 
@@ -52,18 +56,45 @@ struct output_target {
 class session {
  public:
   explicit session(const program& p, session_options options = {})
-      : program_(&p), options_(options), arena_(options.allocator), host_(options.allocator) {
-    const program_region& r = p.root();
+      : program_(&p), options_(options), arena_(options.allocator) {
     symbol_values_.assign(p.symbol_values(), 0);
-    scratch_.assign(r.sizes.register_count(), 0);
-    sizes_.assign(r.sizes.output_count(), 0);
-    offsets_.assign(r.buffers, 0);
-    views_.resize(r.tensors.size());
-    operands_.resize(r.operands.size());
+    std::size_t scratch = 0, staged = 0;
+    states_.resize(p.regions().size());
+    for (std::size_t i = 0; i < p.regions().size(); ++i) {
+      const program_region& r = p.regions()[i];
+      region_state& st = states_[i];
+      st.host = memory_block(options.allocator);
+      st.sizes.assign(r.size_count, 0);
+      st.offsets.assign(r.buffers, 0);
+      st.bases.assign(r.segments.size(), nullptr);
+      st.views.resize(r.tensors.size());
+      st.results.resize(r.results.size());
+      const auto measure = [&](const size_program& sizes) {
+        if (sizes.register_count() > scratch) scratch = sizes.register_count();
+        if (sizes.output_count() > staged) staged = sizes.output_count();
+      };
+      for (const program_segment& g : r.segments) measure(g.sizes);
+      for (const program_binding& b : r.entry) measure(b.rest);
+      for (const program_binder& k : r.binders)
+        for (const program_binding& b : k.bindings) measure(b.rest);
+      for (const program_step& step : r.steps)
+        if (const std::size_t n = step.input_count + step.output_count + step.operand_count;
+            n > operands_.size())
+          operands_.resize(n);
+    }
+    scratch_.assign(scratch, 0);
+    staged_.assign(staged, 0);
+    for (std::size_t i = 0; i < p.block_count(); ++i) blocks_.emplace_back(options.allocator);
+    block_data_.assign(p.block_count(), nullptr);
+    loops_.resize(p.control_count());
     bound_values_.assign(p.symbols().size(), 0);
     wanted_values_.assign(p.symbols().size(), 0);
     outputs_.resize(p.outputs().size());
     for (std::size_t i = 0; i < p.outputs().size(); ++i) owned_.emplace_back(options.allocator);
+    for (const program& variant : p.variants()) variants_.emplace_back(variant, options);
+    for (const program_guard& g : p.guards())
+      if (g.condition.register_count() > scratch_.size())
+        scratch_.resize(g.condition.register_count());
   }
 
   /// Binds all symbols, in the order of program::symbols(). Checks ranges, strides and the model's
@@ -71,7 +102,6 @@ class session {
   /// the assertion), overflow, budget, buffer_too_small, out_of_memory. After an error the session
   /// stays usable and unbound.
   status bind(std::span<const std::int64_t> values) {
-    const program_region& r = program_->root();
     if (values.size() != program_->symbols().size())
       return error(errc::invalid_argument, "bind takes one value per symbol");
     bound_ = false;
@@ -81,21 +111,11 @@ class session {
       symbol_values_[s.index] = values[i];
       bound_values_[i] = values[i];
     }
-    const errc evaluated = r.sizes.evaluate(symbol_values_, scratch_, sizes_);
-    // An assertion says more than the failed evaluation of what depends on it.
-    for (const program_check& c : r.checks) SOD2_TRY(check(c));
-    if (evaluated != errc::ok) return failed(evaluated);
-    for (const program_tensor& t : r.tensors)
-      for (std::uint32_t i = 0; i < t.rank; ++i)
-        if (sizes_[t.dims + i] < 0)
-          return error(errc::value_range, "a dimension is negative")
-              .at_tensor(t.name, static_cast<int>(i))
-              .between(std::to_string(sizes_[t.dims + i]), "0");
-    arena_bytes_ = r.layout.evaluate({sizes_.data() + r.buffer_bytes, r.buffers}, offsets_);
-    SOD2_TRY(provide_arena());
-    if (!host_.reserve(r.host_bytes)) return error(errc::out_of_memory);
-    fill_host(r);
-    for (std::size_t i = 0; i < r.tensors.size(); ++i) locate(r, i);
+    SOD2_TRY(choose_variant(values));
+    if (active_ > 0)
+      SOD2_TRY(variants_[active_ - 1].bind(values));
+    else
+      SOD2_TRY(begin_segment(0, 0));
     bound_ = true;
     return {};
   }
@@ -146,64 +166,106 @@ class session {
   /// what kernels report (index_range, value_range).
   status run(std::span<const tensor_view> inputs, std::span<const output_target> targets = {}) {
     SOD2_TRY(bind_inputs(inputs));
-    const program_region& r = program_->root();
-    SOD2_TRY(place_outputs(r, targets));
-    for (std::size_t i = 0; i < r.tensors.size(); ++i) {
-      const program_tensor& t = r.tensors[i];
-      if (t.kind == storage_kind::input) views_[i].data = inputs[t.storage].data;
-      if (t.kind == storage_kind::output) views_[i].data = outputs_[t.storage].data;
-    }
-    for (std::size_t i = 0; i < r.operands.size(); ++i)
-      operands_[i] = r.operands[i] == no_slot ? tensor_view{} : views_[r.operands[i]];
+    if (active_ > 0) return variants_[active_ - 1].run(inputs, targets);
+    if (!targets.empty() && targets.size() != outputs_.size())
+      return error(errc::invalid_argument, "run takes one target per output");
     nodes_run_ = 0;
     groups_run_ = 0;
-    for (std::size_t s = 0; s < r.steps.size(); ++s) {
-      const program_step& step = r.steps[s];
-      const errc e = launch(step);
-      if (e != errc::ok)
-        return error(e, std::string(text_of(e)) + " while running " + step.op).at_node(step.name);
-      nodes_run_ += step.nodes;
-      ++groups_run_;
-      if (options_.observer != nullptr) options_.observer(options_.observer_context, s);
-      if (options_.poison)
-        for (std::uint32_t d = 0; d < step.death_count; ++d)
-          poison(r, r.deaths[step.death_first + d]);
-    }
-    for (const program_copy& c : r.copies) {
-      const tensor_view& from = views_[c.from];
-      const auto bytes = static_cast<std::size_t>(bytes_of(from.type, from.count()));
-      if (bytes > 0) std::memcpy(outputs_[c.output].data, from.data, bytes);
-    }
-    return {};
+    sink out;
+    out.targets = targets;
+    return execute(0, inputs, out);
   }
 
   /// Output i of the last run.
-  const tensor_view& output(std::size_t i) const { return outputs_[i]; }
+  const tensor_view& output(std::size_t i) const { return active().outputs_[i]; }
   /// Any tensor of the root region, meaningful while it is live (for observers).
-  const tensor_view& tensor(std::size_t i) const { return views_[i]; }
+  const tensor_view& tensor(std::size_t i) const { return active().states_[0].views[i]; }
 
   bool bound() const { return bound_; }
   /// Bytes of the arena at the current binding; weights and caller's buffers excluded.
-  std::int64_t arena_bytes() const { return arena_bytes_; }
+  /// What runs have added for sizes that only they know is included.
+  std::int64_t arena_bytes() const { return active().arena_bytes_ + active().grown_bytes_; }
   /// Largest sum of live bytes over the steps at the current binding, 64-byte alignment included:
   /// no layout of this order can be smaller.
   std::int64_t lower_bound_bytes() {
-    const program_region& r = program_->root();
-    return r.layout.lower_bound({sizes_.data() + r.buffer_bytes, r.buffers});
+    if (active_ > 0) return variants_[active_ - 1].lower_bound_bytes();
+    const program_segment& g = program_->root().segments[0];
+    return g.layout.lower_bound({states_[0].sizes.data() + g.buffer_bytes, g.buffers});
   }
   /// Sum of all materialised intermediate tensors at the current binding, in bytes.
-  std::int64_t intermediate_bytes() const { return sizes_[program_->root().intermediate_bytes]; }
-  std::uint64_t nodes_run() const { return nodes_run_; }
-  std::uint64_t groups_run() const { return groups_run_; }
+  std::int64_t intermediate_bytes() const {
+    return active().states_[0].sizes[active().program_->root().intermediate_bytes];
+  }
+  std::uint64_t nodes_run() const { return active().nodes_run_; }
+  std::uint64_t groups_run() const { return active().groups_run_; }
   /// Gives the arena back; the next bind takes what it needs.
   void trim() {
     arena_.release();
+    for (memory_block& b : blocks_) b.release();
+    for (session& v : variants_) v.trim();
+    grown_bytes_ = 0;
     bound_ = false;
   }
 
  private:
   static constexpr std::int64_t unset = INT64_MIN;
 
+  /// What one region's run leaves; regions never run twice at a time.
+  struct region_state {
+    std::vector<std::int64_t> sizes, offsets;
+    std::vector<std::byte*> bases;     // of the arena's parts, per segment
+    std::vector<tensor_view> views;    // of all tensors, once their dims are known
+    std::vector<tensor_view> results;  // outputs
+    memory_block host;
+    std::byte* lent = nullptr;  // workspace of the step that runs the region
+    std::int64_t lent_bytes = 0;
+  };
+  /// A loop or scan between two trips.
+  struct loop_state {
+    struct stack {
+      std::vector<std::int64_t> dims;  // of one slice
+      std::byte* base = nullptr;
+      std::int64_t bytes = 0;  // of one slice
+      std::int64_t axis = 0;
+    };
+    std::vector<tensor_view> inputs;              // of the body
+    std::vector<std::vector<std::int64_t>> dims;  // of carried values, then of slices read
+    std::vector<stack> stacks;                    // scan outputs
+    std::int64_t trip = 0, trips = -1;            // trips: -1 when only the body decides
+    std::uint8_t enter = 1, go_on = 1;
+    std::uint32_t first = 0;  // output of the body that is the first carried value
+  };
+  /// Where the outputs of a region go.
+  struct sink {
+    std::span<const output_target> targets{};  // of the root
+    std::uint32_t parent = 0;                  // else: region and step that run it
+    const program_step* step = nullptr;
+    loop_state* loop = nullptr;
+  };
+
+  /// The session of the variant that is bound.
+  const session& active() const { return active_ == 0 ? *this : variants_[active_ - 1]; }
+  status choose_variant(std::span<const std::int64_t> values) {
+    active_ = 0;
+    if (variants_.empty() || holds(symbol_values_)) return {};
+    for (std::size_t k = 0; k < variants_.size(); ++k) {
+      session& v = variants_[k];
+      for (std::size_t i = 0; i < values.size(); ++i)
+        v.symbol_values_[v.program_->symbols()[i].index] = values[i];
+      if (!v.holds(v.symbol_values_)) continue;
+      active_ = k + 1;
+      return {};
+    }
+    return error(errc::contradiction, "no outcome of the model's conditions fits these sizes");
+  }
+  bool holds(std::span<const std::int64_t> symbols) {
+    for (const program_guard& g : program_->guards()) {
+      std::int64_t v = 0;
+      if (g.condition.evaluate(symbols, scratch_, {&v, 1}) != errc::ok || (v != 0) != g.outcome)
+        return false;
+    }
+    return true;
+  }
   static status check_symbol(const program_symbol& s, std::int64_t v) {
     if (v < s.lo || v > s.hi)
       return error(errc::assertion_failed, "symbol '" + s.name + "' = " + std::to_string(v) +
@@ -217,15 +279,18 @@ class session {
     return {};
   }
   /// Names the first dim whose evaluation failed, else the tensor whose bytes nobody can count.
-  error failed(errc code) const {
-    const program_region& r = program_->root();
-    for (const program_tensor& t : r.tensors)
+  static error failed(errc code, const program_region& r, const program_segment& segment,
+                      const std::vector<std::int64_t>& sizes) {
+    for (std::uint32_t k : segment.tensors) {
+      const program_tensor& t = r.tensors[k];
       for (std::uint32_t i = 0; i < t.rank; ++i)
-        if (sizes_[t.dims + i] < 0) return error(code).at_tensor(t.name, static_cast<int>(i));
-    for (const program_tensor& t : r.tensors) {
+        if (sizes[t.dims + i] < 0) return error(code).at_tensor(t.name, static_cast<int>(i));
+    }
+    for (std::uint32_t k : segment.tensors) {
+      const program_tensor& t = r.tensors[k];
       std::int64_t bytes = static_cast<std::int64_t>(bytes_of(t.type));
       for (std::uint32_t i = 0; i < t.rank; ++i)
-        if (!checked_mul(bytes, sizes_[t.dims + i], bytes)) return error(code).at_tensor(t.name);
+        if (!checked_mul(bytes, sizes[t.dims + i], bytes)) return error(code).at_tensor(t.name);
     }
     return error(code);
   }
@@ -237,8 +302,8 @@ class session {
           return std::move(e).at_tensor(in.name, static_cast<int>(axis));
     return e;
   }
-  status check(const program_check& c) const {
-    const std::int64_t a = sizes_[c.left], b = sizes_[c.right];
+  static status check(const program_check& c, const std::vector<std::int64_t>& sizes) {
+    const std::int64_t a = sizes[c.left], b = sizes[c.right];
     if (a == b || (c.broadcast && (a == 1 || b == 1))) return {};
     return error(c.code, std::string(text_of(c.code)) + ": " + c.text)
         .at_node(c.node)
@@ -283,108 +348,682 @@ class session {
     arena_data_ = arena_.data();
     return {};
   }
-  void fill_host(const program_region& r) {
-    for (const host_value& h : r.host) {
-      std::byte* out = host_.data() + h.offset;
-      const std::size_t width = bytes_of(h.type);
-      for (std::uint32_t i = 0; i < h.count; ++i, out += width) {
-        const std::int64_t v = sizes_[h.first + i];
-        if (h.type == dtype::f32) {
-          const float f = static_cast<float>(std::bit_cast<double>(v));
-          std::memcpy(out, &f, sizeof f);
-        } else {
-          // Integers of any width are the low bytes; float64 is its own bits.
-          std::memcpy(out, &v, width);
-        }
+  /// At least `bytes` in block `b`, growing geometrically; `keep` keeps the content.
+  status grow(std::uint32_t b, std::int64_t bytes, bool keep = false) {
+    memory_block& block = blocks_[b];
+    const auto have = static_cast<std::int64_t>(block.bytes());
+    if (bytes > have) {
+      const std::int64_t wanted = bytes > 2 * have ? bytes : 2 * have;
+      if (options_.memory_budget > 0 &&
+          arena_bytes_ + grown_bytes_ - have + wanted > options_.memory_budget)
+        return error(errc::budget,
+                     "a run needs " + std::to_string(arena_bytes_ + grown_bytes_ - have + wanted) +
+                         " bytes, the budget is " + std::to_string(options_.memory_budget));
+      memory_block larger(options_.allocator);
+      if (!keep) block.release();
+      if (!larger.reserve(static_cast<std::size_t>(wanted))) {
+        grown_bytes_ -= keep ? 0 : have;
+        return error(errc::out_of_memory);
       }
+      if (keep && have > 0)
+        std::memcpy(larger.data(), block.data(), static_cast<std::size_t>(have));
+      block = std::move(larger);
+      grown_bytes_ += wanted - have;
     }
+    block_data_[b] = block.data();
+    return {};
   }
-  void locate(const program_region& r, std::size_t i) {
-    const program_tensor& t = r.tensors[i];
-    tensor_view& v = views_[i];
-    v.type = t.type;
-    v.rank = t.rank;
-    v.dims = sizes_.data() + t.dims;
-    switch (t.kind) {
-      case storage_kind::arena: v.data = arena_data_ + offsets_[t.storage]; break;
-      case storage_kind::constant: v.data = program_->constants()[t.storage].data(); break;
-      case storage_kind::host: v.data = host_.data() + t.storage; break;
-      default: break;  // inputs and outputs: at run
+
+  // ---- segments ----
+
+  /// Evaluates what the symbols bound so far decide, checks it and gives it memory.
+  status begin_segment(std::uint32_t region, std::size_t g) {
+    const program_region& r = program_->regions()[region];
+    const program_segment& segment = r.segments[g];
+    region_state& st = states_[region];
+    errc evaluated = errc::ok;
+    if (g == 0) {
+      evaluated = segment.sizes.evaluate(symbol_values_, scratch_, st.sizes);
+    } else {
+      evaluated = segment.sizes.evaluate(symbol_values_, scratch_, staged_);
+      for (std::size_t i = 0; i < segment.targets.size(); ++i)
+        st.sizes[segment.targets[i]] = staged_[i];
     }
-  }
-  status place_outputs(const program_region& r, std::span<const output_target> targets) {
-    if (!targets.empty() && targets.size() != outputs_.size())
-      return error(errc::invalid_argument, "run takes one target per output");
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const program_output& o = program_->outputs()[i];
-      const program_tensor& t = r.tensors[o.tensor];
-      tensor_view& v = outputs_[i];
+    // An assertion says more than the failed evaluation of what depends on it.
+    for (std::uint32_t k = 0; k < segment.check_count; ++k)
+      SOD2_TRY(check(r.checks[segment.check_first + k], st.sizes));
+    if (evaluated != errc::ok) return failed(evaluated, r, segment, st.sizes);
+    for (std::uint32_t k : segment.tensors) {
+      const program_tensor& t = r.tensors[k];
+      for (std::uint32_t i = 0; i < t.rank; ++i)
+        if (st.sizes[t.dims + i] < 0)
+          return error(errc::value_range, "a dimension is negative")
+              .at_tensor(t.name, static_cast<int>(i))
+              .between(std::to_string(st.sizes[t.dims + i]), "0");
+    }
+    const std::int64_t bytes =
+        segment.layout.evaluate({st.sizes.data() + segment.buffer_bytes, segment.buffers},
+                                {st.offsets.data() + segment.buffer_first, segment.buffers});
+    if (region == 0 && g == 0) {
+      arena_bytes_ = bytes;
+      SOD2_TRY(provide_arena());
+      st.bases[0] = arena_data_;
+    } else if (g == 0 && bytes <= st.lent_bytes) {
+      st.bases[0] = st.lent;
+    } else if (segment.block != no_slot) {
+      SOD2_TRY(grow(segment.block, bytes));
+      st.bases[g] = block_data_[segment.block];
+    }
+    if (!st.host.reserve(r.host_bytes)) return error(errc::out_of_memory);
+    for (std::uint32_t k = 0; k < segment.host_count; ++k)
+      fill_host(r.host[segment.host_first + k], st);
+    for (std::uint32_t k : segment.tensors) {
+      const program_tensor& t = r.tensors[k];
+      tensor_view& v = st.views[k];
       v.type = t.type;
       v.rank = t.rank;
-      v.dims = sizes_.data() + t.dims;
-      const auto bytes = static_cast<std::size_t>(bytes_of(v.type, v.count()));
-      const output_target target = targets.empty() ? output_target{} : targets[i];
-      switch (target.how) {
-        case output_target::protocol::session_owned:
-          if (!owned_[i].reserve(bytes)) return error(errc::out_of_memory);
-          v.data = owned_[i].data();
+      v.dims = st.sizes.data() + t.dims;
+      switch (t.kind) {
+        case storage_kind::arena:
+          v.data = st.bases[r.segment_of_buffer[t.storage]] + st.offsets[t.storage];
           break;
-        case output_target::protocol::buffer:
-          if (bytes > target.capacity)
-            return error(errc::buffer_too_small, "output needs " + std::to_string(bytes) +
-                                                     " bytes, the buffer has " +
-                                                     std::to_string(target.capacity))
-                .at_tensor(o.name);
-          v.data = target.data;
-          break;
-        case output_target::protocol::callback:
-          v.data = target.allocate(target.context, i, v.dims, v.rank, v.type, bytes);
-          if (v.data == nullptr && bytes > 0) return error(errc::out_of_memory).at_tensor(o.name);
-          break;
+        case storage_kind::constant: v.data = program_->constants()[t.storage].data(); break;
+        case storage_kind::host: v.data = st.host.data() + t.storage; break;
+        default: break;  // what a run brings
       }
     }
     return {};
   }
-  errc launch(const program_step& s) {
-    const std::span<const tensor_view> inputs{operands_.data() + s.input_first, s.input_count};
-    const std::span<const tensor_view> outputs{operands_.data() + s.output_first, s.output_count};
+  static void fill_host(const host_value& h, region_state& st) {
+    std::byte* out = st.host.data() + h.offset;
+    const std::size_t width = bytes_of(h.type);
+    for (std::uint32_t i = 0; i < h.count; ++i, out += width) {
+      const std::int64_t v = st.sizes[h.first + i];
+      if (h.type == dtype::f32) {
+        const float f = static_cast<float>(std::bit_cast<double>(v));
+        std::memcpy(out, &f, sizeof f);
+      } else {
+        // Integers of any width are the low bytes; float64 is its own bits.
+        std::memcpy(out, &v, width);
+      }
+    }
+  }
+  /// The addresses that this run brings to the tensors of a segment.
+  status attach(std::uint32_t region, std::size_t g, std::span<const tensor_view> inputs,
+                const sink& out) {
+    const program_region& r = program_->regions()[region];
+    region_state& st = states_[region];
+    for (const program_segment::provided& p : r.segments[g].outputs)
+      SOD2_TRY(provide(out, p.output, st.views[p.tensor], st.results[p.output]));
+    for (std::uint32_t k : r.segments[g].tensors) {
+      const program_tensor& t = r.tensors[k];
+      tensor_view& v = st.views[k];
+      switch (t.kind) {
+        case storage_kind::input: v.data = inputs[t.storage].data; break;
+        case storage_kind::output: v.data = st.results[t.storage].data; break;
+        case storage_kind::outer: v.data = states_[t.region].views[t.storage].data; break;
+        case storage_kind::block: v.data = block_data_[t.storage]; break;
+        default: break;
+      }
+    }
+    return {};
+  }
+
+  // ---- running ----
+
+  status execute(std::uint32_t region, std::span<const tensor_view> inputs, const sink& out) {
+    const program_region& r = program_->regions()[region];
+    region_state& st = states_[region];
+    if (!r.impossible.empty()) return error(errc::contradiction, r.impossible);
+    if (region != 0) {
+      for (const program_binding& b : r.entry) SOD2_TRY(bind_symbol(b, inputs[b.operand].shape()));
+      SOD2_TRY(begin_segment(region, 0));
+    }
+    SOD2_TRY(attach(region, 0, inputs, out));
+    std::size_t segment = 0;
+    for (std::size_t s = 0; s < r.steps.size(); ++s) {
+      const program_step& step = r.steps[s];
+      const program_binder* binder = step.binder == no_slot ? nullptr : &r.binders[step.binder];
+      const auto next_segment = [&]() -> status {
+        for (const program_binding& b : binder->bindings)
+          SOD2_TRY(named(bind_symbol(b, shapes_[b.operand].view()), step));
+        SOD2_TRY(named(begin_segment(region, ++segment), step));
+        return attach(region, segment, inputs, out);
+      };
+      if (binder != nullptr && binder->how != program_binder::mode::control) {
+        SOD2_TRY(named(resolve(r, st, step, *binder), step));
+        if (binder->how == program_binder::mode::values) SOD2_TRY(next_segment());
+      }
+      if (step.control != no_slot)
+        SOD2_TRY(run_control(region, step));
+      else if (step.run != nullptr || step.tile != no_slot)
+        SOD2_TRY(launch(r, st, step, binder));
+      nodes_run_ += step.nodes;
+      if (step.kind != group_kind::view) ++groups_run_;
+      if (binder != nullptr && binder->how != program_binder::mode::values)
+        SOD2_TRY(next_segment());
+      if (binder != nullptr || step.control != no_slot) SOD2_TRY(verify(r, st, step));
+      if (region == 0 && options_.observer != nullptr)
+        options_.observer(options_.observer_context, s);
+      if (options_.poison)
+        for (std::uint32_t d = 0; d < step.death_count; ++d)
+          poison(r, st, r.deaths[step.death_first + d]);
+    }
+    for (const program_copy& c : r.copies) {
+      const tensor_view& from = st.views[c.from];
+      SOD2_TRY(provide(out, c.output, from, st.results[c.output]));
+      copy_bytes(st.results[c.output].data, from);
+    }
+    return {};
+  }
+  static status named(status s, const program_step& step) {
+    if (s) return s;
+    return std::move(s).error().at_node(step.name);
+  }
+  static std::int64_t bytes_of_view(const tensor_view& v) {
+    return static_cast<std::int64_t>(bytes_of(v.type, v.count()));
+  }
+  static void copy_bytes(void* to, const tensor_view& from) {
+    if (const std::int64_t bytes = bytes_of_view(from); bytes > 0 && to != from.data)
+      std::memcpy(to, from.data, static_cast<std::size_t>(bytes));
+  }
+  tensor_view operand(const program_region& r, const region_state& st, std::uint32_t at) const {
+    return r.operands[at] == no_slot ? tensor_view{} : st.views[r.operands[at]];
+  }
+
+  status launch(const program_region& r, const region_state& st, const program_step& s,
+                const program_binder* binder) {
+    std::size_t n = 0;
+    const auto gather = [&](std::uint32_t first, std::uint32_t count) {
+      const std::size_t from = n;
+      for (std::uint32_t k = 0; k < count; ++k) operands_[n++] = operand(r, st, first + k);
+      return std::span<tensor_view>{operands_.data() + from, count};
+    };
+    const std::span<tensor_view> inputs = gather(s.input_first, s.input_count);
+    const std::span<tensor_view> outputs = gather(s.output_first, s.output_count);
+    const std::span<tensor_view> epilogue_operands = gather(s.operand_first, s.operand_count);
+    const bool counting = binder != nullptr && binder->how == program_binder::mode::counts;
+    if (counting) {
+      // Room for the most that there can be; the kernel says how much it is.
+      counts_.assign(outputs.size(), 0);
+      for (std::uint32_t k = 0; k < outputs.size(); ++k) {
+        const std::uint32_t t = r.operands[s.output_first + k];
+        if (t == no_slot) continue;
+        outputs[k].type = r.tensors[t].type;
+        outputs[k].rank = static_cast<std::uint32_t>(shapes_[k].size());
+        outputs[k].dims = shapes_[k].data();
+        SOD2_TRY(grow(binder->block_first + k, bytes_of_view(outputs[k])));
+        outputs[k].data = block_data_[binder->block_first + k];
+      }
+    }
+    errc e = errc::ok;
     if (s.run == nullptr) {
       tile_call call;
       call.program = &program_->tiles()[s.tile];
       call.inputs = inputs;
       call.outputs = outputs;
       call.pool = options_.pool;
-      return program_->run_tile()(call);
+      e = program_->run_tile()(call);
+    } else {
+      kernel_args args;
+      args.state = s.state == no_slot ? nullptr : program_->states()[s.state].data;
+      args.inputs = inputs;
+      args.outputs = outputs;
+      args.pool = options_.pool;
+      if (counting) args.counts = counts_.data();
+      if (s.workspace != no_slot)
+        args.workspace = st.bases[r.segment_of_buffer[s.workspace]] + st.offsets[s.workspace];
+      epilogue_call epilogue;
+      if (s.tile != no_slot) {
+        epilogue.program = &program_->tiles()[s.tile];
+        epilogue.operands = epilogue_operands;
+        args.epilogue = &epilogue;
+      }
+      e = s.run(args);
     }
-    kernel_args args;
-    args.state = s.state == no_slot ? nullptr : program_->states()[s.state].data;
-    args.inputs = inputs;
-    args.outputs = outputs;
-    args.pool = options_.pool;
-    if (s.workspace != no_slot) args.workspace = arena_data_ + offsets_[s.workspace];
-    epilogue_call epilogue;
-    if (s.tile != no_slot) {
-      epilogue.program = &program_->tiles()[s.tile];
-      epilogue.operands = {operands_.data() + s.operand_first, s.operand_count};
-      args.epilogue = &epilogue;
-    }
-    return s.run(args);
+    if (e != errc::ok)
+      return error(e, std::string(text_of(e)) + " while running " + s.op).at_node(s.name);
+    if (counting)
+      for (std::size_t k = 0; k < outputs.size(); ++k)
+        if (outputs[k].present() && open_axes_[k] >= 0)
+          shapes_[k][static_cast<std::size_t>(open_axes_[k])] = counts_[k];
+    return {};
   }
-  void poison(const program_region& r, std::uint32_t buffer) {
-    const std::int64_t bytes = sizes_[r.buffer_bytes + buffer];
+  void poison(const program_region& r, const region_state& st, std::uint32_t buffer) {
+    const std::uint32_t g = r.segment_of_buffer[buffer];
+    const program_segment& segment = r.segments[g];
+    const std::int64_t bytes = st.sizes[segment.buffer_bytes + (buffer - segment.buffer_first)];
     if (bytes > 0)
-      std::memset(arena_data_ + offsets_[buffer], 0xff, static_cast<std::size_t>(bytes));
+      std::memset(st.bases[g] + st.offsets[buffer], 0xff, static_cast<std::size_t>(bytes));
+  }
+
+  // ---- sizes that a run finds out ----
+
+  status bind_symbol(const program_binding& b, std::span<const std::int64_t> dims) {
+    std::int64_t rest = 0;
+    if (const errc e = b.rest.evaluate(symbol_values_, scratch_, {&rest, 1}); e != errc::ok)
+      return error(e);
+    const std::int64_t size = b.axis < dims.size() ? dims[b.axis] : -1;
+    if (size < 0) {  // a stack of no slices: any size will do
+      symbol_values_[b.symbol] = b.lo > 0 ? b.lo : 0;
+      return {};
+    }
+    const std::int64_t value = floor_div(size - rest, b.factor);
+    if (value * b.factor != size - rest || value < b.lo || value > b.hi)
+      return error(errc::assertion_failed, "a size is outside its bounds " + std::to_string(b.lo) +
+                                               ".." + std::to_string(b.hi))
+          .between(std::to_string(value), std::to_string(size));
+    symbol_values_[b.symbol] = value;
+    return {};
+  }
+  /// Runs the operator's transfer function over the concrete inputs: shapes_ receives the outputs'
+  /// dims, with upper bounds where only the kernel knows; open_axes_ says where.
+  status resolve(const program_region& r, const region_state& st, const program_step& step,
+                 const program_binder& binder) {
+    dim_context context;
+    symbolic_domain domain(context);
+    std::vector<symbolic_fact> facts(step.input_count);
+    std::vector<const symbolic_fact*> inputs(step.input_count, nullptr);
+    for (std::uint32_t k = 0; k < step.input_count; ++k) {
+      const tensor_view v = operand(r, st, step.input_first + k);
+      if (!v.present()) continue;
+      constant_view c;
+      c.type = v.type;
+      c.dims = v.shape();
+      c.data = static_cast<const std::byte*>(v.data);
+      c.bytes = v.data == nullptr ? 0 : static_cast<std::size_t>(bytes_of_view(v));
+      read_constant(domain, c, facts[k]);
+      inputs[k] = &facts[k];
+    }
+    std::vector<symbolic_fact> outputs(binder.outputs);
+    attribute_source attributes;
+    attributes.graph = &binder;
+    attributes.find = [](const void* of, std::uint64_t, std::string_view name) {
+      for (const attribute& a : static_cast<const program_binder*>(of)->attributes)
+        if (a.name == name) return a.view();
+      return attribute_view{};
+    };
+    symbolic_transfer transfer(domain, inputs, outputs, attributes, binder.version);
+    symbolic_transfer::fresh_cache cache;
+    transfer.use_cache(cache);
+    SOD2_TRY(binder.forward(transfer));
+    shapes_.resize(shapes_.size() < outputs.size() ? outputs.size() : shapes_.size());
+    open_axes_.assign(outputs.size(), -1);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      shapes_[k].clear();
+      for (std::size_t axis = 0; axis < outputs[k].dims.size(); ++axis) {
+        const dim d = outputs[k].dims[axis];
+        std::int64_t size = 0;
+        if (!domain.as_constant(d, size)) {
+          size = d.is_known() ? context.bounds(d).hi : infinity;
+          if (binder.how == program_binder::mode::values || size == infinity)
+            return error(errc::unsupported, "an output's size does not follow from the inputs");
+          open_axes_[k] = static_cast<int>(axis);
+        }
+        shapes_[k].push_back(size);
+      }
+      // A count that the inputs show is still the kernel's to report.
+      if (binder.how == program_binder::mode::counts && open_axes_[k] < 0)
+        for (const program_binding& b : binder.bindings)
+          if (b.operand == k) open_axes_[k] = static_cast<int>(b.axis);
+    }
+    return {};
+  }
+  /// What ran has the sizes that analysis found.
+  status verify(const program_region& r, const region_state& st, const program_step& step) const {
+    for (std::uint32_t k = 0; k < step.output_count; ++k) {
+      const std::uint32_t t = r.operands[step.output_first + k];
+      if (t == no_slot) continue;
+      const tensor_view& v = st.views[t];
+      for (std::uint32_t axis = 0; axis < v.rank; ++axis) {
+        const std::int64_t got = axis < shapes_[k].size() ? shapes_[k][axis] : -1;
+        if (got >= 0 && got != v.dims[axis])
+          return error(errc::dim_mismatch)
+              .at_node(step.name)
+              .at_tensor(r.tensors[t].name, static_cast<int>(axis))
+              .between(std::to_string(v.dims[axis]), std::to_string(got));
+      }
+    }
+    return {};
+  }
+
+  // ---- outputs of regions ----
+
+  /// Gives output k, whose shape is that of `shape`, a place.
+  status provide(const sink& out, std::uint32_t k, const tensor_view& shape, tensor_view& result) {
+    result = shape;
+    result.data = nullptr;
+    if (out.step == nullptr) return provide_root(out, k, result);
+    if (out.loop != nullptr) return provide_trip(out, k, result);
+    return provide_step(out, k, bytes_of_view(result), result.data);
+  }
+  status provide_root(const sink& out, std::uint32_t k, tensor_view& result) {
+    const output_target target = out.targets.empty() ? output_target{} : out.targets[k];
+    const auto bytes = static_cast<std::size_t>(bytes_of_view(result));
+    const std::string& name = program_->outputs()[k].name;
+    switch (target.how) {
+      case output_target::protocol::session_owned:
+        if (!owned_[k].reserve(bytes)) return error(errc::out_of_memory);
+        result.data = owned_[k].data();
+        break;
+      case output_target::protocol::buffer:
+        if (bytes > target.capacity)
+          return error(errc::buffer_too_small, "output needs " + std::to_string(bytes) +
+                                                   " bytes, the buffer has " +
+                                                   std::to_string(target.capacity))
+              .at_tensor(name);
+        result.data = target.data;
+        break;
+      case output_target::protocol::callback:
+        result.data =
+            target.allocate(target.context, k, result.dims, result.rank, result.type, bytes);
+        if (result.data == nullptr && bytes > 0) return error(errc::out_of_memory).at_tensor(name);
+        break;
+    }
+    outputs_[k] = result;
+    return {};
+  }
+  /// The step's own output k: the tensor, where its size was known, else its block.
+  status provide_step(const sink& out, std::uint32_t k, std::int64_t bytes, void*& data) {
+    const program_region& r = program_->regions()[out.parent];
+    const program_control& c = r.controls[out.step->control];
+    const std::uint32_t t =
+        k < out.step->output_count ? r.operands[out.step->output_first + k] : no_slot;
+    if (t == no_slot || r.tensors[t].kind == storage_kind::block) {
+      SOD2_TRY(grow(c.block_first + k, bytes));
+      data = block_data_[c.block_first + k];
+      return {};
+    }
+    const tensor_view& v = states_[out.parent].views[t];
+    if (bytes_of_view(v) != bytes)
+      return error(errc::dim_mismatch, "a result has other bytes than its node says")
+          .at_node(out.step->name)
+          .at_tensor(r.tensors[t].name)
+          .between(std::to_string(bytes_of_view(v)), std::to_string(bytes));
+    data = v.data;
+    return {};
+  }
+  status provide_trip(const sink& out, std::uint32_t k, tensor_view& result) {
+    const program_region& r = program_->regions()[out.parent];
+    const program_control& c = r.controls[out.step->control];
+    loop_state& loop = *out.loop;
+    const std::int64_t bytes = bytes_of_view(result);
+    if (k < loop.first) {
+      result.data = &loop.go_on;
+      return {};
+    }
+    k -= loop.first;
+    const auto made = c.carried + static_cast<std::uint32_t>(loop.stacks.size());
+    if (k < c.carried) {
+      // Two blocks take turns: a trip reads one and writes the other.
+      const std::uint32_t b =
+          c.block_first + made + 2 * k + static_cast<std::uint32_t>(loop.trip & 1);
+      SOD2_TRY(grow(b, bytes));
+      result.data = block_data_[b];
+      return {};
+    }
+    const std::uint32_t which = k - c.carried;
+    loop_state::stack& stack = loop.stacks[which];
+    if (loop.trip == 0) {
+      stack.dims.assign(result.dims, result.dims + result.rank);
+      stack.bytes = bytes;
+      stack.axis = which < c.output_axes.size() ? c.output_axes[which] : 0;
+      if (stack.axis < 0) stack.axis += result.rank + 1;
+      if (stack.axis < 0 || stack.axis > static_cast<std::int64_t>(result.rank))
+        return error(errc::axis_range).at_node(out.step->name);
+    }
+    for (std::uint32_t axis = 0; axis < result.rank; ++axis)
+      if (stack.dims[axis] != result.dims[axis])
+        return error(errc::dim_mismatch, "a scan output changes its shape from trip to trip")
+            .at_node(out.step->name)
+            .between(std::to_string(stack.dims[axis]), std::to_string(result.dims[axis]));
+    const std::uint32_t t =
+        k < out.step->output_count ? r.operands[out.step->output_first + k] : no_slot;
+    if (t != no_slot && r.tensors[t].kind != storage_kind::block) {
+      const tensor_view& whole = states_[out.parent].views[t];
+      if ((loop.trip + 1) * bytes > bytes_of_view(whole))
+        return error(errc::dim_mismatch, "more slices than the output has room for")
+            .at_node(out.step->name)
+            .at_tensor(r.tensors[t].name);
+      stack.base = static_cast<std::byte*>(whole.data);
+    } else {
+      const std::uint32_t b = c.block_first + k;
+      SOD2_TRY(grow(b, (loop.trips >= 0 ? loop.trips : loop.trip + 1) * bytes, loop.trip > 0));
+      stack.base = block_data_[b];
+    }
+    if (stack.axis == 0) {
+      result.data = stack.base + slice_at(c.output_backwards, which, loop) * bytes;
+      return {};
+    }
+    const std::uint32_t stage = c.block_first + made + 2 * c.carried + which;
+    SOD2_TRY(grow(stage, bytes));
+    result.data = block_data_[stage];
+    return {};
+  }
+  static std::int64_t slice_at(const std::vector<std::uint8_t>& backwards, std::size_t k,
+                               const loop_state& loop) {
+    return k < backwards.size() && backwards[k] != 0 ? loop.trips - 1 - loop.trip : loop.trip;
+  }
+  /// Copies one slice along `axis` out of (or into) a whole tensor whose dim there is `extent`.
+  static void copy_slice(std::byte* whole, std::byte* slice, std::span<const std::int64_t> dims,
+                         std::int64_t axis, std::int64_t extent, std::int64_t at, dtype type,
+                         bool gather) {
+    std::int64_t outer = 1, inner = static_cast<std::int64_t>(bytes_of(type));
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      (static_cast<std::int64_t>(i) < axis ? outer : inner) *= dims[i];
+    if (inner == 0) return;
+    for (std::int64_t o = 0; o < outer; ++o) {
+      std::byte* const w = whole + (o * extent + at) * inner;
+      std::byte* const s = slice + o * inner;
+      std::memcpy(gather ? s : w, gather ? w : s, static_cast<std::size_t>(inner));
+    }
+  }
+
+  // ---- control flow ----
+
+  status run_control(std::uint32_t region, const program_step& step) {
+    const program_region& r = program_->regions()[region];
+    const program_control& c = r.controls[step.control];
+    if (step.workspace != no_slot) {
+      const region_state& st = states_[region];
+      const std::uint32_t g = r.segment_of_buffer[step.workspace];
+      const program_segment& segment = r.segments[g];
+      for (std::uint32_t inner : c.regions) {
+        if (inner == no_slot) continue;
+        states_[inner].lent = st.bases[g] + st.offsets[step.workspace];
+        states_[inner].lent_bytes =
+            st.sizes[segment.buffer_bytes + (step.workspace - segment.buffer_first)];
+      }
+    }
+    return c.what == program_control::kind::branch ? run_branch(region, step, c)
+                                                   : run_trips(region, step, c);
+  }
+  status run_branch(std::uint32_t region, const program_step& step, const program_control& c) {
+    const program_region& r = program_->regions()[region];
+    std::size_t arm = c.regions[0] == no_slot ? 1 : 0;
+    if (c.regions[0] != no_slot && c.regions[1] != no_slot) {
+      const tensor_view condition = operand(r, states_[region], step.input_first);
+      if (condition.count() != 1)
+        return error(errc::value_range, "a condition has one element").at_node(step.name);
+      arm = *condition.as<std::uint8_t>() != 0 ? 0 : 1;
+    }
+    sink out;
+    out.parent = region;
+    out.step = &step;
+    SOD2_TRY(execute(c.regions[arm], {}, out));
+    const auto& results = states_[c.regions[arm]].results;
+    if (shapes_.size() < results.size()) shapes_.resize(results.size());
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      shapes_[k].clear();
+      for (std::int64_t d : results[k].shape()) shapes_[k].push_back(d);
+    }
+    return {};
+  }
+  /// Loop and Scan.
+  status run_trips(std::uint32_t region, const program_step& step, const program_control& c) {
+    const program_region& r = program_->regions()[region];
+    region_state& st = states_[region];
+    const program_region& body = program_->regions()[c.regions[0]];
+    loop_state& loop = loops_[c.index];
+    const bool scan = c.what == program_control::kind::scan;
+    loop.first = scan ? 0 : 1;
+    const std::uint32_t initial = scan ? 0 : 2;
+    const std::size_t scanned = c.input_axes.size();
+    // An impossible body has no results; it only says why when it is entered.
+    const std::size_t made =
+        body.impossible.empty() ? body.results.size() - loop.first : step.output_count;
+    loop.stacks.resize(made - c.carried);
+    loop.inputs.resize(initial + c.carried + scanned);
+    loop.dims.resize(c.carried + scanned);
+    for (std::uint32_t k = 0; k < c.carried; ++k) {
+      tensor_view v = operand(r, st, step.input_first + initial + k);
+      loop.dims[k].assign(v.dims, v.dims + v.rank);
+      v.dims = loop.dims[k].data();
+      loop.inputs[initial + k] = v;
+    }
+    loop.trips = -1;
+    loop.enter = 1;
+    std::int64_t limit = INT64_MAX;
+    if (scan) {
+      SOD2_TRY(open_slices(r, st, step, c, loop));
+      limit = loop.trips;
+    } else {
+      if (const tensor_view m = operand(r, st, step.input_first); m.present())
+        limit = *m.as<std::int64_t>();
+      if (const tensor_view go = operand(r, st, step.input_first + 1); go.present())
+        loop.enter = *go.as<std::uint8_t>();
+      loop.inputs[0] = {&loop.trip, nullptr, 0, dtype::i64};
+      loop.inputs[1] = {&loop.enter, nullptr, 0, dtype::boolean};
+    }
+    sink out;
+    out.parent = region;
+    out.step = &step;
+    out.loop = &loop;
+    loop.go_on = loop.enter;
+    for (loop.trip = 0; loop.trip < limit && loop.go_on != 0; ++loop.trip) {
+      for (std::size_t k = 0; k < scanned; ++k) SOD2_TRY(read_slice(r, st, step, c, loop, k));
+      loop.enter = loop.go_on;
+      SOD2_TRY(execute(c.regions[0], loop.inputs, out));
+      const auto& results = states_[c.regions[0]].results;
+      for (std::uint32_t k = 0; k < c.carried; ++k) {
+        tensor_view v = results[loop.first + k];
+        loop.dims[k].assign(v.dims, v.dims + v.rank);
+        v.dims = loop.dims[k].data();
+        loop.inputs[initial + k] = v;
+      }
+      for (std::size_t k = 0; k < loop.stacks.size(); ++k) {
+        const loop_state::stack& s = loop.stacks[k];
+        if (s.axis == 0) continue;
+        const tensor_view& v = results[loop.first + c.carried + k];
+        copy_slice(s.base, static_cast<std::byte*>(v.data), s.dims, s.axis, loop.trips,
+                   slice_at(c.output_backwards, k, loop), v.type, false);
+      }
+    }
+    return close_trips(region, step, c, loop, initial, made);
+  }
+  status open_slices(const program_region& r, const region_state& st, const program_step& step,
+                     const program_control& c, loop_state& loop) {
+    for (std::size_t k = 0; k < c.input_axes.size(); ++k) {
+      const tensor_view whole =
+          operand(r, st, step.input_first + c.carried + static_cast<std::uint32_t>(k));
+      std::int64_t axis = c.input_axes[k];
+      if (axis < 0) axis += whole.rank;
+      if (axis < 0 || axis >= static_cast<std::int64_t>(whole.rank))
+        return error(errc::axis_range).at_node(step.name);
+      const std::int64_t n = whole.dims[axis];
+      if (loop.trips >= 0 && loop.trips != n)
+        return error(errc::dim_mismatch, "scan inputs differ in length")
+            .at_node(step.name)
+            .between(std::to_string(loop.trips), std::to_string(n));
+      loop.trips = n;
+      auto& dims = loop.dims[c.carried + k];
+      dims.clear();
+      for (std::uint32_t i = 0; i < whole.rank; ++i)
+        if (static_cast<std::int64_t>(i) != axis) dims.push_back(whole.dims[i]);
+      loop.inputs[c.carried + k] = {nullptr, dims.data(), whole.rank - 1, whole.type};
+    }
+    return {};
+  }
+  status read_slice(const program_region& r, const region_state& st, const program_step& step,
+                    const program_control& c, loop_state& loop, std::size_t k) {
+    const tensor_view whole =
+        operand(r, st, step.input_first + c.carried + static_cast<std::uint32_t>(k));
+    tensor_view& slice = loop.inputs[c.carried + k];
+    std::int64_t axis = c.input_axes[k];
+    if (axis < 0) axis += whole.rank;
+    const std::int64_t at = slice_at(c.input_backwards, k, loop);
+    const std::int64_t bytes = bytes_of_view(slice);
+    auto* const data = static_cast<std::byte*>(whole.data);
+    if (axis == 0) {
+      slice.data = data == nullptr ? nullptr : data + at * bytes;
+      return {};
+    }
+    const std::uint32_t b =
+        c.block_first + c.carried + static_cast<std::uint32_t>(loop.stacks.size()) + 2 * c.carried +
+        static_cast<std::uint32_t>(loop.stacks.size()) + static_cast<std::uint32_t>(k);
+    SOD2_TRY(grow(b, bytes));
+    slice.data = block_data_[b];
+    copy_slice(data, block_data_[b], slice.shape(), axis, loop.trips, at, whole.type, true);
+    return {};
+  }
+  /// Hands the last carried values on and tells the shapes of all outputs.
+  status close_trips(std::uint32_t region, const program_step& step, const program_control& c,
+                     loop_state& loop, std::uint32_t initial, std::size_t made) {
+    const program_region& r = program_->regions()[region];
+    const program_region& body = program_->regions()[c.regions[0]];
+    sink out;
+    out.parent = region;
+    out.step = &step;
+    if (shapes_.size() < made) shapes_.resize(made);
+    for (std::uint32_t k = 0; k < made; ++k) {
+      const std::uint32_t t = k < step.output_count ? r.operands[step.output_first + k] : no_slot;
+      const bool own = t == no_slot || r.tensors[t].kind == storage_kind::block;
+      shapes_[k].clear();
+      if (k < c.carried) {
+        const tensor_view& last = loop.inputs[initial + k];
+        for (std::int64_t d : last.shape()) shapes_[k].push_back(d);
+        if (own && loop.trip > 0) {  // it stays where the last trip wrote it
+          block_data_[c.block_first + k] = static_cast<std::byte*>(last.data);
+          continue;
+        }
+        void* data = nullptr;
+        SOD2_TRY(provide_step(out, k, bytes_of_view(last), data));
+        copy_bytes(data, last);
+        continue;
+      }
+      const loop_state::stack& s = loop.stacks[k - c.carried];
+      if (loop.trip > 0) {
+        for (std::int64_t d : s.dims) shapes_[k].push_back(d);
+        shapes_[k].insert(static_cast<std::size_t>(s.axis), loop.trip);
+        continue;
+      }
+      if (own) SOD2_TRY(grow(c.block_first + k, 0));
+      const std::uint32_t rank =
+          body.impossible.empty() ? body.tensors[body.results[loop.first + k]].rank + 1 : 1;
+      std::int64_t axis = k - c.carried < c.output_axes.size() ? c.output_axes[k - c.carried] : 0;
+      if (axis < 0) axis += rank;
+      for (std::uint32_t i = 0; i < rank; ++i)
+        shapes_[k].push_back(static_cast<std::int64_t>(i) == axis ? 0 : -1);
+    }
+    return {};
   }
 
   const program* program_;
   session_options options_;
-  memory_block arena_, host_;
+  memory_block arena_;
   std::byte* arena_data_ = nullptr;
-  std::vector<memory_block> owned_;
-  std::vector<std::int64_t> symbol_values_, scratch_, sizes_, offsets_, bound_values_,
-      wanted_values_;
-  std::vector<tensor_view> views_, operands_, outputs_;
-  std::int64_t arena_bytes_ = 0;
+  std::vector<memory_block> owned_, blocks_;
+  std::vector<std::byte*> block_data_;  // where block i is: its own memory, or a loop's
+  std::vector<region_state> states_;
+  std::vector<loop_state> loops_;
+  std::vector<session> variants_;
+  std::size_t active_ = 0;  // 0: this, else one more than the variant
+  std::vector<std::int64_t> symbol_values_, scratch_, staged_, bound_values_, wanted_values_;
+  std::vector<small_vector<std::int64_t, 8>> shapes_;  // of the outputs of the step at hand
+  std::vector<int> open_axes_;
+  std::vector<std::int64_t> counts_;
+  std::vector<tensor_view> operands_, outputs_;
+  std::int64_t arena_bytes_ = 0, grown_bytes_ = 0;
   std::uint64_t nodes_run_ = 0, groups_run_ = 0;
   bool bound_ = false;
 };
