@@ -42,6 +42,23 @@ TEST_CASE("CumSum and CumProd") {
       }
 }
 
+TEST_CASE("BitCast keeps the bytes") {
+  random_source rng;
+  for (i64 n : {0, 1, 7}) {
+    const tensor x = rng.fill(dtype::f32, {n, 2});
+    for (const auto& [type, dims] :
+         {std::pair<dtype, shape>{dtype::i32, {n, 2}}, {dtype::u8, {n, 8}}, {dtype::i64, {n, 1}}}) {
+      call c;
+      c.name = "BitCast";
+      c.version = 26;
+      c.inputs = {x};
+      c.outputs = {tensor(type, dims)};
+      REQUIRE(c.run() == sod2::errc::ok);
+      CHECK(std::memcmp(c.outputs[0].data<void>(), x.data<void>(), idx(n * 8)) == 0);
+    }
+  }
+}
+
 TEST_CASE("TensorScatter writes rows of a cache, round the end where it may") {
   random_source rng;
   for (int round = 0; round < 60; ++round) {

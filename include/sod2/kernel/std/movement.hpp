@@ -901,6 +901,19 @@ inline errc run_trilu(const kernel_args& args) {
   });
 }
 
+// ---- BitCast (26)
+// --------------------------------------------------------------------------------
+
+/// The bytes of the input under another type.
+inline errc run_bit_cast(const kernel_args& args) {
+  const tensor_view &x = args.inputs[0], &y = args.outputs[0];
+  const i64 bytes = bytes_of(x.type, x.count());
+  if (x.type == dtype::string || y.type == dtype::string) return errc::unsupported;
+  if (bytes_of(y.type, y.count()) != bytes) return errc::dim_mismatch;
+  if (bytes > 0 && y.data != x.data) std::memcpy(y.data, x.data, idx(bytes));
+  return errc::ok;
+}
+
 // ---- TensorScatter (24)
 // --------------------------------------------------------------------------
 

@@ -104,6 +104,7 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("ScatterElements", 11, prepare_scatter, run_scatter_elements, 1),
     until(kernel_of("Scatter", 9, prepare_scatter, run_scatter_elements, 1), 10),
     kernel_of("ScatterND", 11, prepare_scatter, run_scatter_nd, 1),
+    kernel_of("BitCast", 26, prepare_any, run_bit_cast, 1),
     kernel_of("TensorScatter", 24, prepare_tensor_scatter, run_tensor_scatter, 1),
     kernel_of("Pad", 1, prepare_pad, run_pad),
     kernel_of("Resize", 10, prepare_resize, run_resize),
