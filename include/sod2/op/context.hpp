@@ -100,11 +100,11 @@ class transfer_context {
   const fact& output(std::size_t i) const { return outputs_[i]; }
   bool rank_known(std::size_t i) const {
     if (!has_input(i)) return false;
-    if (!input(i).rank_known()) ranks_missed_ |= std::uint64_t{1} << (i < 63 ? i : 63);
+    if (!input(i).rank_known()) ranks_missed_ |= std::uint32_t{1} << (i < 31 ? i : 31);
     return input(i).rank_known();
   }
   /// Bit i: the transfer function asked for the rank of input i in vain.
-  std::uint64_t ranks_missed() const { return ranks_missed_; }
+  std::uint32_t ranks_missed() const { return ranks_missed_; }
   std::span<const value_type> dims(std::size_t i) const { return input(i).dims.view(); }
 
   // ---- values: reading one makes the node value-dependent ----
@@ -253,7 +253,15 @@ class transfer_context {
     node_ = node;
     input_names_ = inputs;
   }
+  /// Names that are looked up only where an error needs them.
+  void use_names(std::string_view node, void* owner,
+                 std::string_view (*of_input)(void* owner, std::size_t i)) {
+    node_ = node;
+    names_owner_ = owner;
+    name_of_input_ = of_input;
+  }
   std::string_view input_name(std::size_t i) const {
+    if (name_of_input_ != nullptr && i < inputs_.size()) return name_of_input_(names_owner_, i);
     return i < input_names_.size() ? input_names_[i] : std::string_view{};
   }
   error fail(errc code) const { return error(code).at_node(node_); }
@@ -286,7 +294,7 @@ class transfer_context {
   attribute_source attributes_;
   int version_;
   std::uint64_t value_reads_ = 0;
-  mutable std::uint64_t ranks_missed_ = 0;
+  mutable std::uint32_t ranks_missed_ = 0;
   void* loader_ = nullptr;
   void (*load_)(void*, std::size_t) = nullptr;
   fresh_cache* cache_ = nullptr;
@@ -294,6 +302,8 @@ class transfer_context {
   small_vector<refinement, 4> refinements_;
   std::string_view node_;
   std::span<const std::string_view> input_names_;
+  void* names_owner_ = nullptr;
+  std::string_view (*name_of_input_)(void*, std::size_t) = nullptr;
 };
 
 using symbolic_transfer = transfer_context<symbolic_domain>;

@@ -68,10 +68,11 @@ class analysis {
   struct node_info {
     registry::match op;
     std::uint64_t value_reads = 0;
-    std::uint64_t ranks_missed = 0;  // inputs whose rank it asked for and did not get, at last
     dynamism effective = dynamism::isdos;
     /// The node introduces a size that only execution decides.
     bool boundary = false;
+    /// Bit i: the node asked for the rank of input i and did not get it, the last one for the rest.
+    std::uint32_t ranks_missed = 0;
   };
 
   dim_context& context() { return context_; }
@@ -119,6 +120,7 @@ class rdp_transfer {
     out_.facts_.resize(view_.value_count());
     out_.nodes_.resize(view_.node_count());
     caches_.resize(view_.node_count());
+    waiting_.resize(view_.value_count());
     loops_.resize(view_.scope_count());
     impossible_.assign(view_.scope_count(), 0);
     for (std::size_t i = 0; i < view_.node_count(); ++i) SOD2_TRY(look_up(node_id{i}));
@@ -156,17 +158,14 @@ class rdp_transfer {
     analysis::node_info& info = out_.nodes_[n.index];
     const op_row& row = *info.op.row;
     small_vector<const symbolic_fact*, 8> inputs;
-    small_vector<std::string_view, 8> names;
-    for (value_id v : view_.inputs(n)) {
+    for (value_id v : view_.inputs(n))
       inputs.push_back(v == absent ? nullptr : &out_.facts_[v.index]);
-      names.push_back(view_.name(v));
-    }
     small_vector<symbolic_fact, 2> outputs(view_.outputs(n).size());
     symbolic_transfer c(domain_, inputs, outputs, view_.attributes(n), info.op.version);
-    c.name(view_.name(n), names);
+    reader reads{this, n};
+    c.use_names(view_.name(n), &reads, &name_input);
     c.use_cache(caches_[n.index]);
-    reader loader{this, n};
-    c.use_loader(&loader, &load_input);
+    c.use_loader(&reads, &load_input);
     if (status s = row.forward(c); !s) {
       if (unconditional(n)) return std::move(s).error().at_node(view_.name(n));
       return exclude(n, std::move(s).error().at_node(view_.name(n)));
@@ -191,8 +190,8 @@ class rdp_transfer {
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (view_.outputs(n)[i] != absent) outputs[i] = out_.facts_[view_.outputs(n)[i].index];
     symbolic_transfer back(domain_, inputs, outputs, view_.attributes(n), info.op.version);
-    back.name(view_.name(n), names);
-    back.use_loader(&loader, &load_input);
+    back.use_names(view_.name(n), &reads, &name_input);
+    back.use_loader(&reads, &load_input);
     if (status s = row.backward(back); !s) return std::move(s).error().at_node(view_.name(n));
     SOD2_TRY(record(n, back.requirements()));
     return refine(n, back.refinements(), changed);
@@ -283,17 +282,18 @@ class rdp_transfer {
     }
     // Floats rarely decide a size: they wait until somebody reads them, see load.
     const bool is_real = f.type == dtype::f32 || f.type == dtype::f64;
-    if (!is_real && count <= static_cast<std::int64_t>(max_tracked_elements))
+    if (count > static_cast<std::int64_t>(max_tracked_elements)) return;
+    if (is_real)
+      waiting_[v.index] = 1;
+    else
       seed_elements(d.constant, static_cast<std::size_t>(count), f);
   }
   /// Tracks the elements of a small float constant.
   void load(value_id v) {
-    if (v == absent || !view_.is_constant(v)) return;
-    symbolic_fact& f = out_.facts_[v.index];
-    if (f.has_value || (f.type != dtype::f32 && f.type != dtype::f64)) return;
+    if (waiting_[v.index] == 0) return;
+    waiting_[v.index] = 0;
     const constant_view& c = view_.declared(v).constant;
-    if (c.count() <= static_cast<std::int64_t>(max_tracked_elements))
-      seed_elements(c, static_cast<std::size_t>(c.count()), f);
+    seed_elements(c, static_cast<std::size_t>(c.count()), out_.facts_[v.index]);
   }
   struct reader {
     rdp_transfer* self;
@@ -302,6 +302,10 @@ class rdp_transfer {
   static void load_input(void* loader, std::size_t input) {
     const reader& r = *static_cast<reader*>(loader);
     r.self->load(r.self->view_.inputs(r.node)[input]);
+  }
+  static std::string_view name_input(void* names, std::size_t input) {
+    const reader& r = *static_cast<reader*>(names);
+    return r.self->view_.name(r.self->view_.inputs(r.node)[input]);
   }
   template <class T>
   static T load(const constant_view& c, std::size_t i) {
@@ -714,6 +718,7 @@ class rdp_transfer {
   std::vector<loop_state> loops_;         // per scope; only bodies use theirs
   std::vector<std::uint8_t> impossible_;  // per scope: an arm that cannot run
   symbolic_domain domain_;
+  std::vector<std::uint8_t> waiting_;    // per value: small floats that nobody has read yet
   std::vector<std::uint32_t> recorded_;  // see known_assertion
   std::size_t recorded_count_ = 0;
   std::vector<symbolic_transfer::fresh_cache> caches_;

@@ -50,8 +50,9 @@ inline vector<node_id> nested_order(const graph_view& view) {
 
 namespace detail {
 
-// Which nodes are to be visited, by position in the order. What a transfer is handed to report
-// changes with.
+// Which nodes are to be visited. What a transfer is handed to report changes with. Marks are kept
+// by node, so that one look tells of a consumer that waits for its first visit that there is no
+// news.
 template <class Transfer>
 class solve_queue {
  public:
@@ -59,27 +60,23 @@ class solve_queue {
       : view_(view),
         transfer_(transfer),
         order_(nested_order(view)),
-        position_(view.node_count(), no_index),
-        dirty_(order_.size(), std::uint8_t{1}),
-        pending_(order_.size()) {
-    for (std::uint32_t i = 0; i < order_.size(); ++i) position_[order_[i].index] = i;
-  }
+        dirty_(view.node_count(), std::uint8_t{1}),
+        pending_(order_.size()) {}
 
   /// The fact of v moved. What a node learns of its own inputs may tell it more of its outputs;
   /// what it wrote itself tells it nothing.
   void operator()(value_id v) {
     for (node_id n : view_.consumers(v)) wake(n);
     if (const std::uint32_t producer = view_.producer(v);
-        producer != no_index && position_[producer] != current_)
+        producer != no_index && producer != current_)
       wake(node_id{producer});
     if (const vector<node_id>* more = transfer_.also(v); more != nullptr)
       for (node_id n : *more) wake(n);
   }
   /// n is to be visited (again).
   void wake(node_id n) {
-    const std::uint32_t p = position_[n.index];
-    if (p == no_index || dirty_[p] != 0) return;
-    dirty_[p] = 1;
+    if (dirty_[n.index] != 0) return;
+    dirty_[n.index] = 1;
     ++pending_;
   }
 
@@ -88,10 +85,11 @@ class solve_queue {
   node_id node(std::uint32_t position) const { return order_[position]; }
   /// Takes the node at `position` if it is to be visited.
   bool take(std::uint32_t position) {
-    if (dirty_[position] == 0) return false;
-    dirty_[position] = 0;
+    const std::uint32_t n = order_[position].index;
+    if (dirty_[n] == 0) return false;
+    dirty_[n] = 0;
     --pending_;
-    current_ = position;
+    current_ = n;
     return true;
   }
 
@@ -99,10 +97,9 @@ class solve_queue {
   const graph_view& view_;
   const Transfer& transfer_;
   vector<node_id> order_;
-  vector<std::uint32_t> position_;
   vector<std::uint8_t> dirty_;
   std::size_t pending_;
-  std::uint32_t current_ = 0;
+  std::uint32_t current_ = no_index;
 };
 
 }  // namespace detail

@@ -162,7 +162,7 @@ inline status rdp_transfer::check_ranks() {
     if (!lost) continue;
     const auto inputs = view_.inputs(n);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] == absent || (out_.nodes_[n.index].ranks_missed >> (i < 63 ? i : 63) & 1) == 0)
+      if (inputs[i] == absent || (out_.nodes_[n.index].ranks_missed >> (i < 31 ? i : 31) & 1) == 0)
         continue;
       // Back through nodes that hand the rank on, to the arms.
       value_id v = inputs[i];
