@@ -475,3 +475,84 @@ TEST_CASE("views of fixed size into memory whose size a run finds out") {
     CHECK(test::close(tensor::of(s.output(0)), want));
   }
 }
+
+TEST_CASE("counts inside branches inside loops, captured across two levels") {
+  // Each trip: if trip is even, sum += number of elements of x above the trip, found by NonZero,
+  // times every one of those elements' sum; else an inner loop adds `scale` trip times.
+  graph g;
+  const value_id x = g.input("x", dtype::f32, {"N"});
+  const value_id m = g.input("m", dtype::i64, {});
+  const value_id scale = g.op("Mul", {x, x});
+  const auto scalar = [&](const char* name, float v) {
+    return g.constant<float>(name, {}, std::vector<float>{v});
+  };
+  const value_id zero = scalar("zero", 0.0F), tenth = scalar("tenth", 0.1F);
+  const value_id two = g.constant<std::int64_t>("two", {}, std::vector<std::int64_t>{2});
+  const value_id none = g.constant<std::int64_t>("none", {}, std::vector<std::int64_t>{0});
+  const value_id axes = g.constant<std::int64_t>("axes", {1}, std::vector<std::int64_t>{0});
+  const value_id start = g.op("ReduceSum", {g.op("Sub", {x, x})}, {{"keepdims", 0}});
+  const auto out =
+      control(g, "Loop", {m, absent, start}, 2,
+              {{"body", [&] {
+                  const value_id trip = g.input("trip", dtype::i64, {});
+                  const value_id on = g.input("on", dtype::boolean, {});
+                  const value_id sum = formal(g, "sum");
+                  const value_id even = g.op("Equal", {g.op("Mod", {trip, two}), none});
+                  const value_id level = g.op("Mul", {g.op("Cast", {trip}, {{"to", 1}}), tenth});
+                  const value_id next = control(
+                      g, "If", {even}, 1,
+                      {{"then_branch",
+                        [&] {
+                          const value_id at = g.op(
+                              "Squeeze", {g.op("NonZero", {g.op("Greater", {x, level})}), axes});
+                          const value_id kept = g.op("Gather", {scale, at});
+                          const value_id total =
+                              g.op("ReduceSum", {g.op("Add", {kept, zero})}, {{"keepdims", 0}});
+                          g.output(g.op("Add", {sum, total}));
+                        }},
+                       {"else_branch", [&] {
+                          const auto inner = control(g, "Loop", {trip, absent, sum}, 1,
+                                                     {{"body", [&] {
+                                                         (void)g.input("t2", dtype::i64, {});
+                                                         const value_id go =
+                                                             g.input("c2", dtype::boolean, {});
+                                                         const value_id have = formal(g, "have");
+                                                         g.output(go);
+                                                         g.output(g.op("Add", {have, level}));
+                                                       }}});
+                          g.output(inner[0]);
+                        }}})[0];
+                  g.output(on);
+                  g.output(next);
+                  g.output(next);
+                }}});
+  g.output(out[0], "sum");
+  g.output(out[1], "all");
+  const program p = compiled(g);
+  session s(p, careful());
+  for (std::int64_t n : {1, 6, 0, 9}) {
+    const tensor in = tensor::random({13}, 11);
+    must(s.run(std::vector<tensor_view>{in.view(), number(n)}));
+    double sum = 0;
+    tensor all{{n}, {}};
+    for (std::int64_t t = 0; t < n; ++t) {
+      const float level = static_cast<float>(t) * 0.1F;
+      if (t % 2 == 0) {
+        for (float v : in.data)
+          if (v > level) sum += static_cast<double>(v) * static_cast<double>(v);
+      } else {
+        sum += static_cast<double>(t) * static_cast<double>(level);
+      }
+      all.data.push_back(static_cast<float>(sum));
+    }
+    CHECK(test::close(tensor::of(s.output(0)), tensor{{}, {static_cast<float>(sum)}}));
+    CHECK(test::close(tensor::of(s.output(1)), all));
+  }
+  // A second run of a bound session makes nothing new but what kernels' sizes ask for.
+  const tensor in = tensor::random({13}, 11);
+  std::int64_t n = 8;
+  must(s.run(std::vector<tensor_view>{in.view(), number(n)}));
+  const std::int64_t before = s.arena_bytes();
+  for (int k = 0; k < 20; ++k) must(s.run(std::vector<tensor_view>{in.view(), number(n)}));
+  CHECK(s.arena_bytes() == before);
+}
