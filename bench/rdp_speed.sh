@@ -59,7 +59,8 @@ awk '
 
 [ -d "$shared/models" ] && [ -x "$bin/sod2" ] || exit $missed
 
-# ONNX's inference: prints milliseconds. Weights become inputs that nobody gives.
+# ONNX's inference: prints milliseconds. Weights become inputs that nobody gives. Its Python binding
+# hands the model over as bytes both ways, which is part of the time.
 cat >"$scratch/peer.py" <<'END'
 import statistics, sys, time
 import onnx
