@@ -129,7 +129,7 @@ TEST_CASE("Conv: errors") {
   check_error<ops::conv>(
       {11, {in("N, 3, 8"), in("4, 3, 3")}, attributes().ints("pads", {1})},
       sod2::errc::bad_attribute,
-      "attribute 'pads' must be a list of 2 integers, one for each axis it is about");
+      "attribute 'pads' must be a list of 2 integers, one for each axis it is about, not (1)");
 }
 
 TEST_CASE("Conv, backward: exact for stride 1 only") {
