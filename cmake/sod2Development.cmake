@@ -50,9 +50,14 @@ endfunction()
 if(EXISTS ${PROJECT_SOURCE_DIR}/examples/sod2/instantiate.cpp)
   add_library(sod2_standard STATIC ${PROJECT_SOURCE_DIR}/examples/sod2/instantiate.cpp)
   target_link_libraries(sod2_standard PUBLIC sod2::kernels PRIVATE sod2_dev)
+  target_compile_definitions(sod2_standard PUBLIC SOD2_INSTANTIATED)
 endif()
+
+# The library as headers alone.
+add_library(sod2_header_only INTERFACE)
+target_link_libraries(sod2_header_only INTERFACE sod2_dev sod2::model sod2::kernels sod2::onnx)
 
 # Everything a test, example or benchmark above the planners may use.
 add_library(sod2_all INTERFACE)
-target_link_libraries(sod2_all INTERFACE sod2_dev sod2::model sod2::kernels sod2::onnx
+target_link_libraries(sod2_all INTERFACE sod2_header_only
   $<$<TARGET_EXISTS:sod2_standard>:sod2_standard>)

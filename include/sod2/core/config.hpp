@@ -16,3 +16,12 @@
 #define SOD2_ALWAYS_INLINE [[gnu::always_inline]] inline
 #define SOD2_NOINLINE [[gnu::noinline]]
 #define SOD2_RESTRICT __restrict
+
+// Heavy functions are defined in their headers, or, where SOD2_INSTANTIATED is defined for every unit
+// of a program, once: in the unit that includes sod2/instantiate.hpp. That unit takes most of the
+// compile time away from the others.
+#ifdef SOD2_INSTANTIATED
+#define SOD2_HEAVY
+#else
+#define SOD2_HEAVY inline
+#endif

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sod2/core/dtype.hpp>
@@ -208,54 +209,65 @@ struct program_guard {
   bool outcome = true;
 };
 
+class program;
+
+/// The parts of a program, while it is being built.
+struct program_data {
+  std::vector<program_symbol> symbols;
+  std::vector<program_input> inputs;
+  std::vector<program_output> outputs;
+  std::vector<program_region> regions;
+  std::vector<kernel_state> states;
+  std::vector<tile_program> tiles;
+  std::vector<memory_block> constants;
+  errc (*run_tile)(const tile_call&) = nullptr;
+  std::size_t symbol_values = 0;
+  std::vector<program_guard> guards;
+  std::vector<program> variants;
+  std::uint32_t blocks = 0, controls = 0;
+  int threads = 1;
+  program_summary summary;
+};
+
 class program {
  public:
-  std::span<const program_symbol> symbols() const { return symbols_; }
-  std::span<const program_input> inputs() const { return inputs_; }
-  std::span<const program_output> outputs() const { return outputs_; }
-  const program_region& root() const { return regions_[0]; }
-  std::span<const program_region> regions() const { return regions_; }
-  const program_summary& summary() const { return summary_; }
+  explicit program(program_data data) : data_(std::move(data)) {}
+
+  std::span<const program_symbol> symbols() const { return data_.symbols; }
+  std::span<const program_input> inputs() const { return data_.inputs; }
+  std::span<const program_output> outputs() const { return data_.outputs; }
+  const program_region& root() const { return data_.regions[0]; }
+  std::span<const program_region> regions() const { return data_.regions; }
+  const program_summary& summary() const { return data_.summary; }
   /// Values that size programs read: one per symbol of the analysis.
-  std::size_t symbol_values() const { return symbol_values_; }
+  std::size_t symbol_values() const { return data_.symbol_values; }
   /// Position of the symbol called `name`, or no_slot.
   std::uint32_t find_symbol(std::string_view name) const {
-    for (std::uint32_t i = 0; i < symbols_.size(); ++i)
-      if (symbols_[i].name == name) return i;
+    for (std::uint32_t i = 0; i < data_.symbols.size(); ++i)
+      if (data_.symbols[i].name == name) return i;
     return no_slot;
   }
-  int threads() const { return threads_; }
+  int threads() const { return data_.threads; }
 
   /// Conditions on sizes decide ranks: this program is for the outcomes in guards(), these are for
   /// the others. Symbols, inputs and outputs are the same.
-  std::span<const program> variants() const { return variants_; }
-  std::span<const program_guard> guards() const { return guards_; }
+  std::span<const program> variants() const { return data_.variants; }
+  std::span<const program_guard> guards() const { return data_.guards; }
 
   // For sessions.
-  std::span<const kernel_state> states() const { return states_; }
-  std::span<const tile_program> tiles() const { return tiles_; }
-  std::span<const memory_block> constants() const { return constants_; }
+  std::span<const kernel_state> states() const { return data_.states; }
+  std::span<const tile_program> tiles() const { return data_.tiles; }
+  std::span<const memory_block> constants() const { return data_.constants; }
   /// Pieces of memory that grow during runs.
-  std::size_t block_count() const { return blocks_; }
-  std::size_t control_count() const { return controls_; }
-  errc (*run_tile() const)(const tile_call&) { return run_tile_; }
+  std::size_t block_count() const { return data_.blocks; }
+  std::size_t control_count() const { return data_.controls; }
+  errc (*run_tile() const)(const tile_call&) { return data_.run_tile; }
+
+  /// Takes it apart again.
+  program_data release() && { return std::move(data_); }
 
  private:
-  friend class program_compiler;
-  std::vector<program_symbol> symbols_;
-  std::vector<program_input> inputs_;
-  std::vector<program_output> outputs_;
-  std::vector<program_region> regions_;
-  std::vector<kernel_state> states_;
-  std::vector<tile_program> tiles_;
-  std::vector<memory_block> constants_;
-  errc (*run_tile_)(const tile_call&) = nullptr;
-  std::size_t symbol_values_ = 0;
-  std::vector<program_guard> guards_;
-  std::vector<program> variants_;
-  std::uint32_t blocks_ = 0, controls_ = 0;
-  int threads_ = 1;
-  program_summary summary_;
+  program_data data_;
 };
 
 }  // namespace sod2

@@ -2,8 +2,8 @@
 // dims. Part of rdp/analysis.hpp.
 #pragma once
 
-#include <sod2/rdp/analysis.hpp>
 #include <sod2/rdp/detail/condition.hpp>
+#include <sod2/rdp/detail/transfer.hpp>
 
 namespace sod2 {
 

@@ -1,0 +1,21 @@
+// Options of compile.
+#pragma once
+
+#include <cstdint>
+
+#include <sod2/fuse/plan.hpp>
+#include <sod2/rdp/analysis.hpp>
+
+namespace sod2 {
+
+struct compile_options {
+  analysis_options analysis;
+  fusion_options fusion;
+  bool reorder = true;       // false: the graph's own order
+  bool share_memory = true;  // false: every intermediate has bytes of its own
+  int threads = 1;           // most threads of any session
+  /// Largest result of constant folding, in bytes; larger ones are computed at run.
+  std::int64_t fold_limit = std::int64_t{16} << 20;
+};
+
+}  // namespace sod2
