@@ -29,6 +29,7 @@ sod2::session_options session_options_of(thread_pool& pool, const run_options& o
   sod2::session_options s;
   s.pool = pool.ref();
   s.memory_budget = o.memory_budget;
+  s.all_branches = o.policy == "all_branches";
   s.observer = observer;
   s.observer_context = context;
   return s;

@@ -123,7 +123,7 @@ void check_run_options(run_options& o) {
   bool known = false;
   for (std::string_view p : policies) known = known || o.policy == p;
   if (!known) fail(sod2::errc::invalid_argument, "--policy knows no '" + o.policy + "'");
-  if (o.policy != "sod2") not_built("--policy " + o.policy);
+  if (o.policy != "sod2" && o.policy != "all_branches") not_built("--policy " + o.policy);
   if (!o.tuned.empty()) not_built("--tuned");
   if (!o.bucket.empty()) not_built("--bucket");
 }

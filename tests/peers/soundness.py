@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Every tensor's shape as ONNX Runtime executes it, against what `sod2 analyze` says of it.
 
-soundness.py SOD2 MODELS [--bindings N] [--only NAME,NAME]
+soundness.py SOD2 MODELS [--bindings N] [--wild N] [--only NAME,NAME]
 
 SOD2 is the program, MODELS a folder of folders with model.onnx and a ranges.csv (model, symbol, lo,
 hi, step). For each model and N random bindings, all node outputs of the main graph are executed and
 compared: a constant or an expression over input symbols must be equal, other dims are only counted.
-A binding must not violate an assertion that analysis lists, or ONNX Runtime has to refuse it too.
+`sod2 run` must accept the first few of these bindings. Then N wild bindings, outside the ranges and
+with values of their own for dims that should be equal: what `sod2 run` refuses, ONNX Runtime must
+refuse, too.
 Needs onnx, onnxruntime and numpy (a virtual environment of its own); not part of the test suite.
 """
 import argparse, csv, json, math, os, random, re, struct, subprocess, sys, tempfile
@@ -76,6 +78,22 @@ def random_binding(rows, rng):
     return binding
 
 
+def wild_binding(rows, rng):
+    """Sizes that nobody promised to be good."""
+    hi = {row["symbol"]: row["hi"] for row in rows}
+    largest = {s: int(hi[h[1:]] if h.startswith("=") else h) for s, h in hi.items()}
+    return {s: rng.choice([1, rng.randint(1, h), rng.randint(1, 2 * h + 2)]) for s, h in largest.items()}
+
+
+def accepted(sod2, path, binding):
+    """Does the program run the model at these sizes? None where it fails for another reason."""
+    command = [sod2, "run", path]
+    for symbol, value in binding.items():
+        command += ["--dim", "%s=%d" % (symbol, value)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return {0: True, 2: False}.get(done.returncode), done.stderr.strip()
+
+
 # Integer inputs stay below what the models' tables hold; single values that steer a model are given.
 def random_input(name, kind, shape, rng, model):
     if name == "sr":
@@ -91,7 +109,7 @@ def random_input(name, kind, shape, rng, model):
     return rng.integers(0, high, shape).astype(types[kind])
 
 
-def check(sod2, folder, name, rows, count, seed):
+def check(sod2, folder, name, rows, count, wild, seed):
     path = os.path.join(folder, name, "model.onnx")
     done = subprocess.run([sod2, "analyze", path, "--json"], capture_output=True, text=True)
     if done.returncode != 0:
@@ -115,8 +133,8 @@ def check(sod2, folder, name, rows, count, seed):
     names = [o.name for o in session.get_outputs()]
     rng, dims, open_dims = np.random.default_rng(seed), 0, 0
     pick = random.Random(seed)
-    for _ in range(count):
-        binding = random_binding(rows, pick)
+
+    def feed_at(binding):
         feed = {}
         for i in inputs:
             shape = []
@@ -125,6 +143,15 @@ def check(sod2, folder, name, rows, count, seed):
                 symbol = d.dim_param or "%s.%d" % (i.name, axis)
                 shape.append(size if size is not None else binding[symbol])
             feed[i.name] = random_input(i.name, i.type.tensor_type.elem_type, shape, rng, name)
+        return feed
+
+    for k in range(count):
+        binding = random_binding(rows, pick)
+        feed = feed_at(binding)
+        if k < 3:
+            fine, why = accepted(sod2, path, binding)
+            if not fine:
+                return "sod2 run at %s: %s" % (binding, why)
         try:
             results = session.run(None, feed)
         except Exception as refused:  # random inputs do not suit every model
@@ -142,7 +169,19 @@ def check(sod2, folder, name, rows, count, seed):
                 elif said != value.shape[axis]:
                     return "%s axis %d: %d, analysis says %s = %s at %s" % (
                         output, axis, value.shape[axis], expression.code, said, binding)
-    return dims, open_dims
+    refused = 0
+    for _ in range(wild if rows else 0):
+        binding = wild_binding(rows, pick)
+        fine, why = accepted(sod2, path, binding)
+        if fine is not False:
+            continue
+        refused += 1
+        try:
+            session.run(None, feed_at(binding))
+        except Exception:
+            continue
+        return "sod2 refuses %s, ONNX Runtime does not: %s" % (binding, why)
+    return dims, open_dims, refused
 
 
 def main():
@@ -150,6 +189,7 @@ def main():
     parser.add_argument("sod2")
     parser.add_argument("models")
     parser.add_argument("--bindings", type=int, default=50)
+    parser.add_argument("--wild", type=int, default=20)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     ranges = read_ranges(os.path.join(arguments.models, "ranges.csv"))
@@ -160,12 +200,14 @@ def main():
         if arguments.only and name not in arguments.only.split(","):
             continue
         rows = ranges.get(name, [])
-        outcome = check(arguments.sod2, arguments.models, name, rows, arguments.bindings if rows else 1, 7)
+        outcome = check(arguments.sod2, arguments.models, name, rows, arguments.bindings if rows else 1,
+                        arguments.wild, 7)
         if isinstance(outcome, str):
             failed += 1
             print("%-26s FAILED %s" % (name, outcome))
         else:
-            print("%-26s %8d dims equal, %d of them decided while running" % (name, outcome[0], outcome[1]))
+            print("%-26s %8d dims equal, %d of them decided while running; %d wild bindings refused by both"
+                  % ((name,) + outcome))
         sys.stdout.flush()
     print("%d failed" % failed)
     return 1 if failed else 0

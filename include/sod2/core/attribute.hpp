@@ -1,6 +1,7 @@
 // Attributes of operators as an operator sees them: a small view over whatever the graph stores.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,6 +42,9 @@ struct attribute_source {
   const void* graph = nullptr;
   std::uint64_t node = 0;  // the graph's own handle
   attribute_view (*find)(const void* graph, std::uint64_t node, std::string_view name) = nullptr;
+  /// Name of the i-th attribute that is set, empty behind the last one; null when the graph cannot
+  /// list them.
+  std::string_view (*name_at)(const void* graph, std::uint64_t node, std::size_t i) = nullptr;
 
   attribute_view operator()(std::string_view name) const {
     return find != nullptr ? find(graph, node, name) : attribute_view{};

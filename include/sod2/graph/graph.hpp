@@ -67,6 +67,15 @@ struct constant_tensor {
     t.size = bytes;
     return t;
   }
+  /// Its bytes stay where they are.
+  static constant_tensor borrow(const constant_view& c) {
+    constant_tensor t;
+    t.type = c.type;
+    t.dims.assign(c.dims.begin(), c.dims.end());
+    t.data = c.data;
+    t.size = c.bytes;
+    return t;
+  }
   template <class T>
   static constant_tensor of(std::vector<std::int64_t> dims, std::span<const T> elements) {
     return copy_of(dtype_of<T>, std::move(dims), elements.data(), elements.size_bytes());
@@ -117,6 +126,18 @@ struct attribute {
       : name(std::move(n)), kind(attribute_kind::strings), strings(std::move(v)) {}
   attribute(std::string n, constant_tensor v)
       : name(std::move(n)), kind(attribute_kind::tensor), tensor(std::move(v)) {}
+
+  /// What another graph says; the bytes of a tensor stay there.
+  attribute(std::string n, const attribute_view& v)
+      : name(std::move(n)),
+        kind(v.kind),
+        integer(v.integer),
+        real(v.real),
+        string(v.string),
+        integers(v.integers.begin(), v.integers.end()),
+        reals(v.reals.begin(), v.reals.end()),
+        strings(v.strings.begin(), v.strings.end()),
+        tensor(constant_tensor::borrow(v.tensor)) {}
 
   attribute_view view() const {
     attribute_view v;
@@ -284,6 +305,10 @@ struct graph_traits<graph> {
     for (const sod2::attribute& a : g[n].attributes)
       if (a.name == name) return a.view();
     return {};
+  }
+  static std::string_view attribute_name(const graph& g, node_id n, std::size_t i) {
+    return i < g[n].attributes.size() ? std::string_view(g[n].attributes[i].name)
+                                      : std::string_view();
   }
   static declared_value facts(const graph& g, value_id v) {
     const graph::value& value = g[v];

@@ -16,6 +16,8 @@
 //   static std::string_view node_name(const G&, node_handle);                    [operator_index]
 //   static std::string_view value_name(const G&, value_handle);                  [node:output]
 //   static attribute_view attribute(const G&, node_handle, std::string_view);    [none]
+//   static std::string_view attribute_name(const G&, node_handle, std::size_t i);   [not listed]
+//       of the i-th attribute, empty behind the last; graphs without it are not rewritten
 //   static declared_value facts(const G&, value_handle);                         [nothing known]
 //   static bool absent(const G&, value_handle);                                  [null pointer]
 // Sub-graphs (control flow), all or none:

@@ -303,6 +303,11 @@ class view_builder {
                               return traits::attribute(*static_cast<const G*>(g),
                                                        handle_of<node_handle>(key), attribute);
                             }};
+      if constexpr (requires { traits::attribute_name(graph_, n, std::size_t{}); })
+        entry.attributes.name_at = [](const void* g, std::uint64_t key, std::size_t i) {
+          return std::string_view(
+              traits::attribute_name(*static_cast<const G*>(g), handle_of<node_handle>(key), i));
+        };
       entry.output_first = static_cast<std::uint32_t>(view_.operands_.size());
       std::size_t k = 0;
       for (auto v : traits::outputs(graph_, n)) {

@@ -4,12 +4,14 @@
 #include <cstdint>
 
 #include <sod2/fuse/plan.hpp>
+#include <sod2/fuse/rewrite.hpp>
 #include <sod2/rdp/analysis.hpp>
 
 namespace sod2 {
 
 struct compile_options {
   analysis_options analysis;
+  rewrite_options rewrite;
   fusion_options fusion;
   bool reorder = true;       // false: the graph's own order
   bool share_memory = true;  // false: every intermediate has bytes of its own

@@ -33,6 +33,10 @@ struct session_options {
   std::int64_t memory_budget = 0;
   /// Overwrites dead buffers after every step, so that a wrong live range shows in the results.
   bool poison = false;
+  /// Runs both arms of a branch and keeps the results of the one that its condition selects, as
+  /// engines without control flow do: a baseline to measure against. What the other arm fails at is
+  /// ignored.
+  bool all_branches = false;
   /// Called after every step, for profiles and dumps; may be null.
   void (*observer)(void* context, std::size_t step) = nullptr;
   void* observer_context = nullptr;
@@ -747,6 +751,9 @@ class session {
     sink out;
     out.parent = region;
     out.step = &step;
+    // The selected arm comes last and overwrites what the other one left.
+    if (options_.all_branches && c.regions[1 - arm] != no_slot)
+      (void)execute(c.regions[1 - arm], {}, out);
     SOD2_TRY(execute(c.regions[arm], {}, out));
     const auto& results = states_[c.regions[arm]].results;
     if (shapes_.size() < results.size()) shapes_.resize(results.size());

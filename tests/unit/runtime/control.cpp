@@ -97,6 +97,44 @@ TEST_CASE("a branch runs the taken arm alone and captures without copies") {
   }
 }
 
+TEST_CASE(
+    "all branches: both arms run, the condition selects, what the other one breaks is ignored") {
+  graph g;
+  const value_id x = g.input("x", dtype::f32, {"N"});
+  const value_id index = g.input("index", dtype::i64, {});
+  const value_id c = g.input("c", dtype::boolean, {});
+  const value_id out = control(g, "If", {c}, 1,
+                               {{"then_branch",
+                                 [&] {  // fails where the index is beyond x
+                                   const value_id one_element = g.op("Gather", {x, index});
+                                   g.output(g.op("Add", {x, one_element}));
+                                 }},
+                                {"else_branch", [&] { g.output(g.op("Relu", {x})); }}})[0];
+  g.output(out, "z");
+  const program p = compiled(g);
+  session_options both = careful();
+  both.all_branches = true;
+  session s(p, careful()), all(p, both);
+  const tensor in = tensor::random({5}, 3);
+  const auto steps = [&](session& of, std::int64_t at, std::uint8_t taken) {
+    must(of.run(std::vector<tensor_view>{in.view(), number(at), flag(taken)}));
+    tensor want = in;
+    for (float& v : want.data)
+      v = taken != 0 ? v + in.data[static_cast<std::size_t>(at)] : std::max(0.0F, v);
+    CHECK(test::close(tensor::of(of.output(0)), want));
+    return of.nodes_run();
+  };
+  CHECK(steps(s, 2, 1) == 3);
+  CHECK(steps(s, 2, 0) == 2);
+  CHECK(steps(all, 2, 1) == 4);
+  CHECK(steps(all, 2, 0) == 4);
+  CHECK(steps(all, 9, 0) == 2);
+  std::int64_t beyond = 9;
+  std::uint8_t yes = 1;
+  CHECK(all.run(std::vector<tensor_view>{in.view(), number(beyond), flag(yes)}).error().code() ==
+        errc::index_range);
+}
+
 TEST_CASE("branches nest eight deep") {
   graph g;
   const value_id x = g.input("x", dtype::f32, {"N"});

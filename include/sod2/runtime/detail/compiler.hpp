@@ -104,17 +104,37 @@ inline result<program> compile_variants(const graph_view& view, const registry& 
   return program(std::move(first));
 }
 
-}  // namespace detail
-
-SOD2_HEAVY result<program> compile(const graph_view& view, const registry& ops,
-                                   const kernel_table& kernels, const compile_options& options) {
-  auto general = detail::program_compiler(view, ops, kernels, options).run();
+/// Compiles the graph as it is.
+inline result<program> compile_view(const graph_view& view, const registry& ops,
+                                    const kernel_table& kernels, const compile_options& options) {
+  auto general = program_compiler(view, ops, kernels, options).run();
   if (general || general.error().code() != errc::rank_unknown) return general;
   // Ranks that conditions on sizes decide: one variant for each of their outcomes.
   SOD2_ASSIGN(const std::vector<scenario> scenarios,
               analyze_scenarios(view, ops, options.analysis));
   if (scenarios.empty() || scenarios[0].condition.empty()) return general;
-  return detail::compile_variants(view, ops, kernels, options, scenarios);
+  return compile_variants(view, ops, kernels, options, scenarios);
+}
+
+}  // namespace detail
+
+SOD2_HEAVY result<program> compile(const graph_view& view, const registry& ops,
+                                   const kernel_table& kernels, const compile_options& options) {
+  if (!options.rewrite.enabled || !can_rewrite(view))
+    return detail::compile_view(view, ops, kernels, options);
+  const rewritten_graph better = rewrite(view, ops, options.rewrite);
+  SOD2_ASSIGN(const graph_view rewritten, make_view(better.result));
+  compile_options same = options;
+  for (decision& d : same.analysis.decided)
+    for (std::uint32_t n = 0; n < rewritten.node_count(); ++n)
+      if (rewritten.user_key(node_id{n}) == d.node.index) {
+        d.node = node_id{n};
+        break;
+      }
+  SOD2_ASSIGN(program made, detail::compile_view(rewritten, ops, kernels, same));
+  program_data data = std::move(made).release();
+  data.summary.nodes_imported = view.node_count();
+  return program(std::move(data));
 }
 
 }  // namespace sod2

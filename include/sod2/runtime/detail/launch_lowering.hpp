@@ -266,19 +266,13 @@ class launch_lowering : public role_assignment {
     return {};
   }
   static attribute copy(std::string_view name, const attribute_view& a) {
-    attribute out;
-    out.name = name;
-    out.kind = a.kind;
-    out.integer = a.integer;
-    out.real = a.real;
-    out.string = a.string;
-    out.integers.assign(a.integers.begin(), a.integers.end());
-    out.reals.assign(a.reals.begin(), a.reals.end());
-    out.strings.assign(a.strings.begin(), a.strings.end());
+    attribute out(std::string(name), a);
     if (a.tensor.present() && a.tensor.type != dtype::string)
       out.tensor =
           constant_tensor::copy_of(a.tensor.type, {a.tensor.dims.begin(), a.tensor.dims.end()},
                                    a.tensor.data, a.tensor.bytes);
+    else
+      out.tensor = {};
     return out;
   }
   /// Finds a dim of v that is linear in symbol s and holds no other of `open`.
