@@ -20,6 +20,7 @@ sod2::program compile_model(const loaded_model& m, const shape_options& shapes,
   options.reorder = !o.no_order;
   options.share_memory = !o.no_memory;
   options.threads = o.threads;
+  options.all_branches = o.policy == "all_branches";
   return need(sod2::compile(m.view, sod2::standard_registry(), sod2::standard_kernels(), options));
 }
 
@@ -29,7 +30,6 @@ sod2::session_options session_options_of(thread_pool& pool, const run_options& o
   sod2::session_options s;
   s.pool = pool.ref();
   s.memory_budget = o.memory_budget;
-  s.all_branches = o.policy == "all_branches";
   s.observer = observer;
   s.observer_context = context;
   return s;

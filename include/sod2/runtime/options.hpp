@@ -15,7 +15,10 @@ struct compile_options {
   fusion_options fusion;
   bool reorder = true;       // false: the graph's own order
   bool share_memory = true;  // false: every intermediate has bytes of its own
-  int threads = 1;           // most threads of any session
+  /// Both arms of a branch run and its condition selects among their results, as in engines without
+  /// control flow: a baseline to measure against. What the other arm breaks is ignored.
+  bool all_branches = false;
+  int threads = 1;  // most threads of any session
   /// Largest result of constant folding, in bytes; larger ones are computed at run.
   std::int64_t fold_limit = std::int64_t{16} << 20;
 };

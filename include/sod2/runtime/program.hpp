@@ -186,7 +186,7 @@ struct program_region {
   std::uint32_t buffers = 0;  // of all segments
   std::uint32_t host_bytes = 0;
   std::uint32_t intermediate_bytes = 0;  // among the sizes: sum of all materialised intermediates
-  std::string impossible;                // why the region cannot run; it then has no steps
+  std::string impossible;                // why the region cannot run to its end
 };
 
 /// What `compile` did, for reports.
@@ -226,6 +226,7 @@ struct program_data {
   std::vector<program> variants;
   std::uint32_t blocks = 0, controls = 0;
   int threads = 1;
+  bool all_branches = false;
   program_summary summary;
 };
 
@@ -248,6 +249,8 @@ class program {
     return no_slot;
   }
   int threads() const { return data_.threads; }
+  /// See compile_options.
+  bool all_branches() const { return data_.all_branches; }
 
   /// Conditions on sizes decide ranks: this program is for the outcomes in guards(), these are for
   /// the others. Symbols, inputs and outputs are the same.

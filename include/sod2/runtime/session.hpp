@@ -33,10 +33,6 @@ struct session_options {
   std::int64_t memory_budget = 0;
   /// Overwrites dead buffers after every step, so that a wrong live range shows in the results.
   bool poison = false;
-  /// Runs both arms of a branch and keeps the results of the one that its condition selects, as
-  /// engines without control flow do: a baseline to measure against. What the other arm fails at is
-  /// ignored.
-  bool all_branches = false;
   /// Called after every step, for profiles and dumps; may be null.
   void (*observer)(void* context, std::size_t step) = nullptr;
   void* observer_context = nullptr;
@@ -375,7 +371,7 @@ class session {
   status execute(std::uint32_t region, std::span<const tensor_view> inputs, const sink& out) {
     const program_region& r = program_->regions()[region];
     region_state& st = states_[region];
-    if (!r.impossible.empty()) return error(errc::contradiction, r.impossible);
+    if (!r.impossible.empty() && r.steps.empty()) return error(errc::contradiction, r.impossible);
     if (region != 0) {
       for (const program_binding& b : r.entry) SOD2_TRY(bind_symbol(b, inputs[b.operand].shape()));
       SOD2_TRY(begin_segment(region, 0));
@@ -410,6 +406,7 @@ class session {
         for (std::uint32_t d = 0; d < step.death_count; ++d)
           poison(r, st, r.deaths[step.death_first + d]);
     }
+    if (!r.impossible.empty()) return error(errc::contradiction, r.impossible);
     for (const program_copy& c : r.copies) {
       const tensor_view& from = st.views[c.from];
       SOD2_TRY(provide(out, c.output, from, st.results[c.output]));
@@ -752,7 +749,7 @@ class session {
     out.parent = region;
     out.step = &step;
     // The selected arm comes last and overwrites what the other one left.
-    if (options_.all_branches && c.regions[1 - arm] != no_slot)
+    if (program_->all_branches() && c.regions[1 - arm] != no_slot)
       (void)execute(c.regions[1 - arm], {}, out);
     SOD2_TRY(execute(c.regions[arm], {}, out));
     const auto& results = states_[c.regions[arm]].results;

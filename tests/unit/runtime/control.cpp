@@ -111,10 +111,10 @@ TEST_CASE(
                                  }},
                                 {"else_branch", [&] { g.output(g.op("Relu", {x})); }}})[0];
   g.output(out, "z");
-  const program p = compiled(g);
-  session_options both = careful();
+  compile_options both;
   both.all_branches = true;
-  session s(p, careful()), all(p, both);
+  const program p = compiled(g), wasteful = compiled(g, both);
+  session s(p, careful()), all(wasteful, careful());
   const tensor in = tensor::random({5}, 3);
   const auto steps = [&](session& of, std::int64_t at, std::uint8_t taken) {
     must(of.run(std::vector<tensor_view>{in.view(), number(at), flag(taken)}));
@@ -133,6 +133,36 @@ TEST_CASE(
   std::uint8_t yes = 1;
   CHECK(all.run(std::vector<tensor_view>{in.view(), number(beyond), flag(yes)}).error().code() ==
         errc::index_range);
+}
+
+TEST_CASE("all branches: an arm that cannot run goes as far as it can") {
+  graph g;
+  const value_id x = g.input("x", dtype::f32, {6});
+  const value_id c = g.input("c", dtype::boolean, {});
+  const value_id weights = g.constant<float>("w", {4, 4}, std::vector<float>(16, 1.0F));
+  g.output(control(g, "If", {c}, 1,
+                   {{"then_branch", [&] { g.output(g.op("Relu", {x})); }},
+                    {"else_branch",
+                     [&] {
+                       const value_id soft = g.op("Softmax", {g.op("Sigmoid", {x})});
+                       g.output(g.op("MatMul", {g.op("Neg", {soft}), weights}));
+                     }}})[0],
+           "z");
+  compile_options both;
+  both.all_branches = true;
+  const program p = compiled(g), wasteful = compiled(g, both);
+  session s(p, careful()), all(wasteful, careful());
+  const tensor in = tensor::random({6}, 3);
+  std::uint8_t yes = 1, no = 0;
+  for (session* of : {&s, &all}) {
+    must(of->run(std::vector<tensor_view>{in.view(), flag(yes)}));
+    tensor want = in;
+    for (float& v : want.data) v = std::max(0.0F, v);
+    CHECK(test::close(tensor::of(of->output(0)), want));
+    CHECK(of->nodes_run() == (of == &s ? 2 : 5));
+    const status broken = of->run(std::vector<tensor_view>{in.view(), flag(no)});
+    CHECK(broken.error().code() == errc::contradiction);
+  }
 }
 
 TEST_CASE("branches nest eight deep") {

@@ -236,6 +236,9 @@ class compile_state {
     const int proved = proved_condition(n);
     return proved >= 0 && (proved == 1) != (arm == 0);
   }
+  bool is_possible(scope_id s) const { return impossible_[s.index].text.empty(); }
+  /// A scope that cannot run is compiled up to where it breaks, if something runs it nevertheless.
+  bool is_compiled(scope_id s) const { return is_possible(s) || options_.all_branches; }
   bool is_host(value_id v) {
     return view_.producer(v) != no_index && role(node_id{view_.producer(v)}) == node_role::host;
   }
@@ -263,7 +266,7 @@ class compile_state {
   std::vector<std::uint8_t> bound_;  // per symbol, while roles are assigned
   std::vector<std::vector<std::uint32_t>> binds_;        // per node: symbols that it makes known
   std::vector<std::vector<std::uint32_t>> scope_binds_;  // per scope: those of its inputs
-  std::vector<std::string> impossible_;                  // per scope: why it cannot run
+  std::vector<impossible_scope> impossible_;             // per scope: why it cannot run, if so
   dim required_{};  // bytes of the first segment of the scope compiled last
   scope_work w_;
 };

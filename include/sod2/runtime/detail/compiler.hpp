@@ -39,11 +39,12 @@ class program_compiler final : private emission {
       late_symbols_ = late_symbols_ || bound_[s] == 0;
     }
     impossible_.resize(view_.scope_count());
-    for (const impossible_scope& k : facts_.impossible()) impossible_[k.scope.index] = k.text;
+    for (const impossible_scope& k : facts_.impossible()) impossible_[k.scope.index] = k;
     SOD2_TRY(assign_roles(graph_view::root()));
     mark_needed(graph_view::root());
     out_.run_tile = kernels_.run_tile;
     out_.threads = options_.threads;
+    out_.all_branches = options_.all_branches;
     out_.summary.nodes_imported = view_.node_count();
     describe_symbols();
     SOD2_TRY(compile_scope(graph_view::root()));
@@ -59,7 +60,7 @@ class program_compiler final : private emission {
     w_.tensor_of.assign(view_.value_count(), no_slot);
     w_.storage_of.assign(view_.value_count(), no_slot);
     w_.segment_of_symbol.assign(context().symbol_count(), 0);
-    if (impossible_[s.index].empty()) {
+    if (is_compiled(s)) {
       fusion_plan fused = plan_fusion(view_, facts_, roles_, options_.fusion, s);
       SOD2_TRY(lower_groups(fused));
       assign_storages();
@@ -67,9 +68,9 @@ class program_compiler final : private emission {
       share_in_place();
       SOD2_TRY(emit());
     } else {
-      here().impossible = impossible_[s.index];
       here().segments.resize(1);
     }
+    here().impossible = impossible_[s.index].text;
     const std::uint32_t region = w_.region;
     required_ = w_.required;
     w_ = std::move(outer);

@@ -168,7 +168,7 @@ class emission : public placement {
     }
     r.layout = r.segments[0].layout;
     for (std::uint32_t at = 0; at < w_.order.size(); ++at) emit_step(at, workspace[at], buffers);
-    emit_outputs();
+    if (is_possible(w_.scope)) emit_outputs();
     settle_captures();
     for (std::uint32_t t = 0; t < r.tensors.size(); ++t)
       r.segments[r.tensors[t].segment].tensors.push_back(t);

@@ -157,7 +157,7 @@ class launch_lowering : public role_assignment {
           context().only_input_symbols(required_))
         l.workspace = l.workspace.is_known() ? context().max(l.workspace, required_) : required_;
       here().children.push_back(c.regions[k]);
-      if (impossible_[scopes[k].index].empty()) collect_captures(scopes[k], l);
+      if (is_compiled(scopes[k])) collect_captures(scopes[k], l);
     }
     out_.blocks = most;
     l.kind = group_kind::opaque;
@@ -184,15 +184,15 @@ class launch_lowering : public role_assignment {
         if (known == v) return;
       l.captures.push_back(v);
     };
-    for (value_id v : view_.outputs(s)) read(v);
+    if (is_possible(s))
+      for (value_id v : view_.outputs(s)) read(v);
     for (node_id n : view_.order(s)) {
       if (role(n) == node_role::dead) continue;
       for (value_id v : view_.inputs(n)) read(v);
       for (value_id v : view_.outputs(n)) read(v);
       const auto scopes = live_scopes(n);
       for (std::size_t k = 0; k < scopes.size(); ++k)
-        if (!is_excluded(n, k) && impossible_[scopes[k].index].empty())
-          collect_captures(scopes[k], l);
+        if (!is_excluded(n, k) && is_compiled(scopes[k])) collect_captures(scopes[k], l);
     }
   }
   void need(launch& l, dim d) {

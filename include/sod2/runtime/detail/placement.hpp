@@ -46,6 +46,7 @@ class placement : public launch_lowering {
     for (node_id n : view_.order(w_.scope))
       if (role(n) == node_role::view)
         w_.storage_of[view_.outputs(n)[0].index] = storage_for(view_.inputs(n)[0]);
+    if (!is_possible(w_.scope)) return;
     // An output's storage is the caller's buffer, unless it already is something else.
     for (std::size_t k = 0; k < view_.outputs(w_.scope).size(); ++k) {
       const value_id v = view_.outputs(w_.scope)[k];

@@ -24,6 +24,12 @@ class role_assignment : public tile_lowering {
     for (node_id n : view_.order(s)) SOD2_TRY(assign_role(n));
     return {};
   }
+  /// What a scope does before it breaks; the rest of it stays dead.
+  void assign_first_roles(scope_id s) {
+    for (node_id n : view_.order(s)) {
+      if (n == impossible_[s.index].node || !view_.scopes(n).empty() || !assign_role(n)) return;
+    }
+  }
   status assign_control(node_id n) {
     const std::string_view op = info(n).name;
     if ((op != "If" || view_.scopes(n).size() != 2) && op != "Loop" &&
@@ -35,8 +41,11 @@ class role_assignment : public tile_lowering {
     const std::vector<std::uint8_t> before = bound_;
     const auto scopes = live_scopes(n);
     for (std::size_t k = 0; k < scopes.size(); ++k) {
-      if (is_excluded(n, k) || !impossible_[scopes[k].index].empty()) continue;
-      SOD2_TRY(assign_roles(scopes[k]));
+      if (is_excluded(n, k) || !is_compiled(scopes[k])) continue;
+      if (is_possible(scopes[k]))
+        SOD2_TRY(assign_roles(scopes[k]));
+      else
+        assign_first_roles(scopes[k]);
       bound_ = before;
     }
     for (value_id v : view_.outputs(n))
@@ -214,8 +223,14 @@ class role_assignment : public tile_lowering {
   }
   /// Nodes whose results nobody needs are dead; needed host values are those that kernels read.
   void mark_needed(scope_id s) {
-    for (value_id v : view_.outputs(s)) needed_[v.index] = 1;
     const auto order = view_.order(s);
+    if (is_possible(s)) {
+      for (value_id v : view_.outputs(s)) needed_[v.index] = 1;
+    } else {
+      for (node_id n : order)
+        if (role(n) != node_role::dead)
+          for (value_id v : view_.outputs(n)) needed_[v.index] = 1;
+    }
     for (std::size_t i = order.size(); i-- > 0;) {
       const node_id n = order[i];
       if (role(n) == node_role::dead) continue;  // folded
@@ -229,7 +244,7 @@ class role_assignment : public tile_lowering {
       if (role(n) == node_role::host) continue;
       const auto scopes = live_scopes(n);
       for (std::size_t k = 0; k < scopes.size(); ++k)
-        if (!is_excluded(n, k) && impossible_[scopes[k].index].empty()) mark_needed(scopes[k]);
+        if (!is_excluded(n, k) && is_compiled(scopes[k])) mark_needed(scopes[k]);
       const pointwise_row* row = role(n) == node_role::pointwise ? pointwise_of(n) : nullptr;
       for (std::size_t k = 0; k < view_.inputs(n).size(); ++k) {
         const value_id v = view_.inputs(n)[k];
