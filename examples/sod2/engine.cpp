@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <sod2/kernel/table.hpp>
 #include <sod2/op/standard.hpp>
@@ -25,11 +26,16 @@ sod2::program compile_model(const loaded_model& m, const shape_options& shapes,
 }
 
 namespace {
+// What does not fit into the machine is refused with a number instead of failing somewhere.
+std::int64_t physical_memory_bytes() {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
 sod2::session_options session_options_of(thread_pool& pool, const run_options& o,
                                          void (*observer)(void*, std::size_t), void* context) {
   sod2::session_options s;
   s.pool = pool.ref();
-  s.memory_budget = o.memory_budget;
+  s.memory_budget = o.memory_budget > 0 ? o.memory_budget : physical_memory_bytes();
   s.observer = observer;
   s.observer_context = context;
   return s;

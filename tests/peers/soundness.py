@@ -85,9 +85,11 @@ def wild_binding(rows, rng):
     return {s: rng.choice([1, rng.randint(1, h), rng.randint(1, 2 * h + 2)]) for s, h in largest.items()}
 
 
-def accepted(sod2, path, binding):
+def accepted(sod2, path, binding, steering):
     """Does the program run the model at these sizes? None where it fails for another reason."""
     command = [sod2, "run", path]
+    for name, file in steering.items():
+        command += ["--input", "%s=%s" % (name, file)]
     for symbol, value in binding.items():
         command += ["--dim", "%s=%d" % (symbol, value)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -127,6 +129,11 @@ def check(sod2, folder, name, rows, count, wild, seed):
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    # What decides the branch must be the same in both.
+    steering = {}
+    if any(i.name == "sr" for i in inputs):
+        steering["sr"] = os.path.join(tempfile.mkdtemp(), "sr.npy")
+        np.save(steering["sr"], np.array(16000, dtype=np.int64))
     with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
         onnx.save(model, file.name)
         session = ort.InferenceSession(file.name, options)
@@ -155,7 +162,7 @@ def check(sod2, folder, name, rows, count, wild, seed):
         binding = random_binding(rows, pick)
         feed = feed_at(binding)
         if k < 3 and rows:
-            fine, why = accepted(sod2, path, binding)
+            fine, why = accepted(sod2, path, binding, steering)
             if not fine:
                 return "sod2 run at %s: %s" % (binding, why)
         try:
@@ -178,7 +185,7 @@ def check(sod2, folder, name, rows, count, wild, seed):
     refused = 0
     for _ in range(wild if rows else 0):
         binding = wild_binding(rows, pick)
-        fine, why = accepted(sod2, path, binding)
+        fine, why = accepted(sod2, path, binding, steering)
         if fine is not False:
             continue
         refused += 1

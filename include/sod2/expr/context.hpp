@@ -467,6 +467,8 @@ class dim_context {
         literal_value(args[1]) == 0.0)
       return args[0];
     if (is_integer_valued(op)) {
+      // What is not negative is cut off downwards; one form for both.
+      if (op == real_op::trunc_int && real_bounds(args[0]).lo >= 0) op = real_op::floor_int;
       const dim whole = exact_integer(op, args[0]);
       if (whole.is_known()) return whole;
     }
