@@ -41,7 +41,7 @@ inline constexpr int max_rows = 6;
 inline constexpr int max_vectors = 2;
 #endif
 
-template <int Rows, int Vectors>
+template <int Rows, int Vectors, bool Listed>
 HWY_NOINLINE void gemm_tile(const gemm_block& g, std::int64_t i0, std::int64_t j0,
                             const float* SOD2_RESTRICT b) {
   const tag d;
@@ -63,8 +63,9 @@ HWY_NOINLINE void gemm_tile(const gemm_block& g, std::int64_t i0, std::int64_t j
   const float* a[Rows];
   for (int r = 0; r < Rows; ++r) a[r] = g.a + (i0 + r) * g.lda;
   const std::int64_t depth = g.k;
-  const std::int64_t step = g.b_step;
+  [[maybe_unused]] const std::int64_t step = g.b_step, first = g.b_first + j0;
   for (std::int64_t k = 0; k < depth; ++k) {
+    if constexpr (Listed) b = g.b_rows[k] + first;
     vec bv[Vectors];
     HWY_UNROLL(4)
     for (int v = 0; v < Vectors; ++v) bv[v] = hn::LoadU(d, b + v * lanes);
@@ -74,7 +75,7 @@ HWY_NOINLINE void gemm_tile(const gemm_block& g, std::int64_t i0, std::int64_t j
       HWY_UNROLL(4)
       for (int v = 0; v < Vectors; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
     }
-    b += step;
+    if constexpr (!Listed) b += step;
   }
 
   switch (g.init) {
@@ -132,32 +133,37 @@ HWY_NOINLINE void gemm_tile(const gemm_block& g, std::int64_t i0, std::int64_t j
   }
 }
 
-template <int Rows>
+template <int Rows, bool Listed>
 inline void gemm_rows(const gemm_block& g, std::int64_t i0) {
   const std::int64_t lanes = lane_count();
   const float* b = g.b;
   for (std::int64_t j = 0; j < g.n; j += max_vectors * lanes, b += g.b_panel) {
     const std::int64_t left = g.n - j;
     if (max_vectors > 2 && left > 2 * lanes)
-      gemm_tile<Rows, max_vectors>(g, i0, j, b);
+      gemm_tile<Rows, max_vectors, Listed>(g, i0, j, b);
     else if (left > lanes)
-      gemm_tile<Rows, 2>(g, i0, j, b);
+      gemm_tile<Rows, 2, Listed>(g, i0, j, b);
     else
-      gemm_tile<Rows, 1>(g, i0, j, b);
+      gemm_tile<Rows, 1, Listed>(g, i0, j, b);
   }
 }
 
-inline void gemm(const gemm_block& g) {
+template <bool Listed>
+inline void gemm_of(const gemm_block& g) {
   std::int64_t i = 0;
-  for (; i + max_rows <= g.m; i += max_rows) gemm_rows<max_rows>(g, i);
+  for (; i + max_rows <= g.m; i += max_rows) gemm_rows<max_rows, Listed>(g, i);
   if constexpr (max_rows > 4) {
-    for (; i + 4 <= g.m; i += 4) gemm_rows<4>(g, i);
+    for (; i + 4 <= g.m; i += 4) gemm_rows<4, Listed>(g, i);
   }
   if (i + 2 <= g.m) {
-    gemm_rows<2>(g, i);
+    gemm_rows<2, Listed>(g, i);
     i += 2;
   }
-  if (i < g.m) gemm_rows<1>(g, i);
+  if (i < g.m) gemm_rows<1, Listed>(g, i);
+}
+
+inline void gemm(const gemm_block& g) {
+  g.b_rows != nullptr ? gemm_of<true>(g) : gemm_of<false>(g);
 }
 
 // ---- convolution and pooling rows --------------------------------------------------------------

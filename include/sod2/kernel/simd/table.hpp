@@ -25,6 +25,9 @@ struct gemm_block {
   const float* b = nullptr;
   std::int64_t b_step = 0;
   std::int64_t b_panel = 0;
+  /// If given, row k of B begins at b_rows[k] + b_first, and b, b_step and b_panel do not count.
+  const float* const* b_rows = nullptr;
+  std::int64_t b_first = 0;
   float* c = nullptr;
   std::int64_t ldc = 0;
   std::int64_t m = 0, n = 0, k = 0;
