@@ -238,7 +238,8 @@ class fusion_planner {
     }
     return false;
   }
-  // An epilogue has one output; a tile program a few. Operand counts stay within the limits.
+  // An epilogue works in place: it has one output, of the anchor's element type. A tile program has
+  // a few. Operand counts stay within the limits.
   bool acceptable(const std::vector<node_id>& members, bool heavy) const {
     const auto member = [&](node_id n) {
       for (node_id m : members)
@@ -249,7 +250,11 @@ class fusion_planner {
     std::vector<value_id> seen;
     for (node_id m : members) {
       for (value_id v : view_.outputs(m))
-        if (v != absent && escapes(v, member)) ++outputs;
+        if (v != absent && escapes(v, member)) {
+          ++outputs;
+          if (heavy && facts_.fact(v).type != facts_.fact(view_.outputs(members[0])[0]).type)
+            return false;
+        }
       for (value_id v : view_.inputs(m)) {
         if (v == absent) continue;
         if (view_.producer(v) != no_index && member(node_id{view_.producer(v)})) continue;

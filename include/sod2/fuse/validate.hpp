@@ -102,6 +102,9 @@ inline status validate(const graph_view& view, analysis& facts, std::span<const 
     }
     if (heavy && group.nodes.size() > 1 && group.outputs.size() != 1)
       return bad(group.anchor, "an epilogue has one output");
+    if (heavy && group.nodes.size() > 1 &&
+        facts.fact(group.outputs[0]).type != facts.fact(head).type)
+      return bad(group.anchor, "an epilogue has the element type of its anchor");
   }
   return {};
 }

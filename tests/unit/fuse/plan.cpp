@@ -48,6 +48,29 @@ TEST_CASE("an epilogue has one output: a value that is read elsewhere ends it") 
   }
 }
 
+TEST_CASE("an epilogue works in place: its result has the element type of the convolution") {
+  graph g;
+  const value_id c = conv(g, image(g), "c");
+  const value_id zero = g.constant<float>("", {}, {0.0F});
+  const value_id open = g.op("GreaterOrEqual", {g.op("Relu", {c}), zero}, {}, "open");
+  SUBCASE("booleans are a launch of their own") {
+    g.output(open);
+    fusable f(g);
+    fusion_plan p = f.plan();
+    CHECK(f.text(p) == "Conv Relu | GreaterOrEqual");
+    // Joined by hand, the validator sees it.
+    p.groups[0].nodes.push_back(p.groups[1].nodes[0]);
+    p.groups[0].outputs = p.groups[1].outputs;
+    p.group_of[p.groups[1].nodes[0].index] = 0;
+    p.groups.pop_back();
+    CHECK_FALSE(f.validate(p));
+  }
+  SUBCASE("inside, any type will do") {
+    g.output(g.op("Cast", {open}, {{"to", 1}}));
+    CHECK(fusable(g).plan().launches() == 1);
+  }
+}
+
 TEST_CASE("operands that broadcast into the index space fuse, a larger index space does not") {
   graph g;
   const value_id x = g.input("x", dtype::f32, {"N", "L"});
