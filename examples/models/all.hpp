@@ -1,11 +1,15 @@
-// The ten networks of the SoD2 paper, as one list.
+// The ten networks of the SoD2 paper as one list, and the examples besides.
 #pragma once
+
+#include <span>
+#include <string_view>
 
 #include "blockdrop.hpp"
 #include "codebert.hpp"
 #include "conformer.hpp"
 #include "convnet_aig.hpp"
 #include "dgnet.hpp"
+#include "mixture_of_experts.hpp"
 #include "ranet.hpp"
 #include "segment_anything.hpp"
 #include "skipnet.hpp"
@@ -32,5 +36,19 @@ inline constexpr entry all[] = {
     {"ranet", ranet::build, ranet::facts},
     {"blockdrop", blockdrop::build, blockdrop::facts},
 };
+
+/// Sizes that a run decides, in a network that the paper does not have.
+inline constexpr entry others[] = {
+    {"mixture_of_experts", mixture_of_experts::build, mixture_of_experts::facts},
+};
+
+/// The example of that name, or null.
+inline const entry* find(std::string_view name) {
+  for (const std::span<const entry> list :
+       {std::span<const entry>(all), std::span<const entry>(others)})
+    for (const entry& e : list)
+      if (e.name == name) return &e;
+  return nullptr;
+}
 
 }  // namespace models

@@ -18,7 +18,7 @@ inline tensor position_ids(network& n, tensor ids) {
 
 inline tensor embeddings(network& n, tensor ids) {
   const auto here = n.part("embeddings");
-  const std::int64_t d = n.wide(768);
+  const std::int64_t d = n.wide(768, heads);
   const tensor words = n.weight_around("word", {n.wide(50265), d}, 0, 1);
   const tensor positions = n.weight_around("position", {514, d}, 0, 0.1);
   const tensor types = n.weight_around("type", {1, d}, 0, 0.1);

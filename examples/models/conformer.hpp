@@ -83,7 +83,7 @@ inline tensor convolution(network& n, tensor x) {
 
 inline sod2::graph build(const config& c = {}) {
   network n(c);
-  const std::int64_t d = n.wide(512);
+  const std::int64_t d = n.wide(512, heads);
   const tensor frames = n.input("frames", sod2::dtype::f32, {"B", "T", mel_bands}, mel_bands);
   const tensor table = n.buffer("relative_positions", {1, 2 * longest - 1, d});
   tensor x = n.named(subsample(n, frames, d), "subsampled");

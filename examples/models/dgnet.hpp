@@ -95,7 +95,7 @@ inline tensor block(network& n, tensor x, std::int64_t out, tiling cut, std::int
 
 inline sod2::graph build(const config& c = {}) {
   network n(c);
-  const std::int64_t image = c.size == 0 ? 224 : c.size;  // a multiple of 32
+  const std::int64_t image = n.side(224, 32);
   tensor x = resnet::stem(n, n.input("image", sod2::dtype::f32, {"B", 3, image, image}, 3));
   tiling cut{image / 32, 8};
   x = resnet::stages(n, x, {3, 4, 6, 3},

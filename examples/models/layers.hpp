@@ -23,9 +23,9 @@ enum class weight_source { declared, synthetic };
 
 /// How large a network is and where its weights come from; the published size by default.
 struct config {
-  std::int64_t width = 1;  // divides numbers of channels
+  double width = 1;        // divides numbers of channels
   std::int64_t depth = 1;  // divides numbers of repeated layers
-  std::int64_t size = 0;   // side of inputs whose size is fixed; 0: as published
+  std::int64_t size = 0;   // side of inputs whose size is fixed; 0: published, smaller if narrower
   weight_source weights = weight_source::declared;
   std::uint64_t seed = 1;
   double open = 0.85;  // about the share of gates that open, for synthetic weights
@@ -62,8 +62,19 @@ class network {
   const config& settings() const { return config_; }
   sod2::graph& graph() { return graph_; }
   sod2::graph finish() { return std::move(graph_); }
-  std::int64_t wide(std::int64_t channels) const { return at_least_one(channels / config_.width); }
+  /// Channels as the configuration scales them, a multiple of `multiple`.
+  std::int64_t wide(std::int64_t channels, std::int64_t multiple = 1) const {
+    const auto scaled = static_cast<std::int64_t>(static_cast<double>(channels) / config_.width);
+    return multiple * at_least_one(scaled / multiple);
+  }
   std::int64_t deep(std::int64_t layers) const { return at_least_one(layers / config_.depth); }
+  /// Side of an input of fixed size, a multiple of `multiple`; narrow networks look at less.
+  std::int64_t side(std::int64_t published, std::int64_t multiple) const {
+    if (config_.size > 0) return config_.size;
+    if (config_.width <= 1) return published;
+    const auto scaled = static_cast<std::int64_t>(static_cast<double>(published) / config_.width);
+    return multiple * (scaled < 2 * multiple ? 2 : scaled / multiple);
+  }
 
   // ---- names ----
 

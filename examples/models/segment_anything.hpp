@@ -8,10 +8,13 @@ namespace models::segment_anything {
 
 inline constexpr std::int64_t heads = 8;
 
+/// Of tokens and pixels; cross-attention splits half of them into heads.
+inline std::int64_t features(const network& n) { return n.wide(256, 2 * heads); }
+
 /// Random Fourier features of points in pixels, plus a learned vector for each kind of point.
 inline tensor embed_points(network& n, tensor coords, tensor labels, std::int64_t image) {
   const auto here = n.part("point_encoder");
-  const std::int64_t d = n.wide(256);
+  const std::int64_t d = features(n);
   const tensor unit = n.div(n.add(coords, n.real(0.5)), n.real(static_cast<double>(image)));
   const tensor centred = n.sub(n.mul(unit, n.real(2)), n.real(1));
   const tensor waves =
@@ -37,7 +40,7 @@ inline tensor embed_mask(network& n, tensor mask, tensor given) {
   x = n.gelu(n.layer_norm_in_pieces(x, "1", 1, 1e-6));
   x = n.conv(x, "3", 4 * x.channels, halve);
   x = n.gelu(n.layer_norm_in_pieces(x, "4", 1, 1e-6));
-  x = n.conv(x, "6", n.wide(256));
+  x = n.conv(x, "6", features(n));
   const tensor none = n.weight_around("no_mask", {1, x.channels, 1, 1}, 0, 1);
   return n.add(n.mul(x, given), n.mul(n.sub(n.real(1), given), none));
 }
@@ -101,7 +104,7 @@ inline tensor postprocess(network& n, tensor masks, tensor original, std::int64_
 inline sod2::graph build(const config& c = {}) {
   using sod2::dtype;
   network n(c);
-  const std::int64_t d = n.wide(256), side = c.size == 0 ? 64 : c.size, image = 16 * side;
+  const std::int64_t d = features(n), side = n.side(64, 8), image = 16 * side;
   const tensor embedding = n.input("image_embeddings", dtype::f32, {1, d, side, side}, d);
   const tensor coords = n.input("point_coords", dtype::f32, {1, "P", 2}, 2);
   const tensor labels = n.input("point_labels", dtype::i64, {1, "P"});

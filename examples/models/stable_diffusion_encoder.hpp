@@ -6,8 +6,14 @@
 
 namespace models::stable_diffusion_encoder {
 
+/// Groups that share a normalisation; channels come in whole ones.
+inline std::int64_t groups(const network& n) { return n.wide(32); }
+inline std::int64_t wide(const network& n, std::int64_t channels) {
+  return n.wide(channels, groups(n));
+}
+
 inline tensor norm_swish(network& n, tensor x, std::string_view name) {
-  return n.swish(n.group_norm(x, name, n.wide(32), 1e-6));
+  return n.swish(n.group_norm(x, name, groups(n), 1e-6));
 }
 
 inline tensor resnet_block(network& n, tensor x, std::int64_t out) {
@@ -24,7 +30,7 @@ inline tensor downsample(network& n, tensor x) {
 
 /// One head over all pixels.
 inline tensor attention_block(network& n, tensor x) {
-  const tensor normal = n.group_norm(x, "norm", n.wide(32), 1e-6);
+  const tensor normal = n.group_norm(x, "norm", groups(n), 1e-6);
   const tensor q = n.transpose(n.flat_map(n.conv(normal, "q", x.channels)), {0, 2, 1});
   const tensor k = n.flat_map(n.conv(normal, "k", x.channels));
   const tensor v = n.flat_map(n.conv(normal, "v", x.channels));
@@ -38,13 +44,13 @@ inline tensor attention_block(network& n, tensor x) {
 inline sod2::graph build(const config& c = {}) {
   network n(c);
   const tensor image = n.input("image", sod2::dtype::f32, {"B", 3, "H", "W"}, 3);
-  tensor x = n.conv(image, "conv_in", n.wide(128), {.kernel = 3});
+  tensor x = n.conv(image, "conv_in", wide(n, 128), {.kernel = 3});
   const std::int64_t channels[] = {128, 256, 512, 512};
   for (std::int64_t level = 0; level < 4; ++level) {
     const auto down = n.part("down", level);
     for (std::int64_t i = 0; i < n.deep(2); ++i) {
       const auto block = n.part("block", i);
-      x = resnet_block(n, x, n.wide(channels[level]));
+      x = resnet_block(n, x, wide(n, channels[level]));
     }
     if (level == 3) break;
     const auto halve = n.part("downsample");

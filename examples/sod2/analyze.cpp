@@ -83,33 +83,9 @@ json value_json(const sod2::graph_view& view, sod2::analysis& facts, sod2::value
 
 /// The facts by the graph's own values, as the ONNX writer takes them.
 std::vector<sod2::onnx::annotation> annotations(const loaded_model& m, sod2::analysis& facts) {
-  sod2::dim_context& c = facts.context();
   std::vector<sod2::onnx::annotation> out(m.model.graph.values().size());
-  for (std::size_t i = 1; i < m.view.value_count(); ++i) {
-    const sod2::value_id v{i};
-    const sod2::symbolic_fact& f = facts.fact(v);
-    sod2::onnx::annotation& a = out[m.view.user_key(v)];
-    a.kind = f.kind;
-    a.type = f.type;
-    a.rank_known = f.rank_known();
-    if (!a.rank_known) continue;
-    for (sod2::dim d : f.dims) {
-      sod2::dim_spec s;
-      if (d.is_known()) {
-        d = c.resolve(d);
-        if (c.is_constant(d)) {
-          s.size = c.value(d);
-        } else {
-          s.symbol = sod2::print(c, d);
-          // A symbol alone keeps its name as it is, without the quotes of odd names.
-          if (s.symbol.size() > 1 && s.symbol.front() == '"' &&
-              s.symbol.find('"', 1) == s.symbol.size() - 1)
-            s.symbol = s.symbol.substr(1, s.symbol.size() - 2);
-        }
-      }
-      a.dims.push_back(std::move(s));
-    }
-  }
+  for (std::size_t i = 1; i < m.view.value_count(); ++i)
+    out[m.view.user_key(sod2::value_id{i})] = annotation_of(facts, sod2::value_id{i});
   return out;
 }
 

@@ -42,10 +42,10 @@ int run(int argc, char** argv) {
   tool::add_order(app, commands);
   tool::add_pack(app, commands);
   tool::add_ops(app, commands);
+  tool::add_export(app, commands);
   add_missing(app, commands, "trace", "Many requests with changing shapes");
   add_missing(app, commands, "tune", "Genetic tuning of kernel versions");
   add_missing(app, commands, "emit", "A model as C++ templates");
-  add_missing(app, commands, "export", "An example model as ONNX");
   add_missing(app, commands, "report", "A model and its plan as one HTML page");
   // The parser would only say that a command is missing.
   bool known = argc < 2 || argv[1][0] == '-';

@@ -114,4 +114,31 @@ json dim_json(sod2::dim_context& c, sod2::dim d) {
   return sod2::print(c, d);
 }
 
+sod2::onnx::annotation annotation_of(sod2::analysis& facts, sod2::value_id v) {
+  sod2::dim_context& c = facts.context();
+  const sod2::symbolic_fact& f = facts.fact(v);
+  sod2::onnx::annotation a;
+  a.kind = f.kind;
+  a.type = f.type;
+  a.rank_known = f.rank_known();
+  if (!a.rank_known) return a;
+  for (sod2::dim d : f.dims) {
+    sod2::dim_spec s;
+    if (d.is_known()) {
+      d = c.resolve(d);
+      if (c.is_constant(d)) {
+        s.size = c.value(d);
+      } else {
+        s.symbol = sod2::print(c, d);
+        // A symbol alone keeps its name as it is, without the quotes of odd names.
+        if (s.symbol.size() > 1 && s.symbol.front() == '"' &&
+            s.symbol.find('"', 1) == s.symbol.size() - 1)
+          s.symbol = s.symbol.substr(1, s.symbol.size() - 2);
+      }
+    }
+    a.dims.push_back(std::move(s));
+  }
+  return a;
+}
+
 }  // namespace tool

@@ -69,4 +69,7 @@ auto with_file(const loaded_model& m, Work&& work) {
 /// A dim as JSON: number, expression text, or null when unknown.
 json dim_json(sod2::dim_context& c, sod2::dim d);
 
+/// A fact as the ONNX writer takes it.
+sod2::onnx::annotation annotation_of(sod2::analysis& facts, sod2::value_id v);
+
 }  // namespace tool

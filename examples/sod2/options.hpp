@@ -72,5 +72,6 @@ void add_test(CLI::App& app, std::vector<command>& list);
 void add_ops(CLI::App& app, std::vector<command>& list);
 void add_order(CLI::App& app, std::vector<command>& list);
 void add_pack(CLI::App& app, std::vector<command>& list);
+void add_export(CLI::App& app, std::vector<command>& list);
 
 }  // namespace tool
