@@ -18,11 +18,13 @@ inline sod2::graph build(const config& c = {}) {
   const tensor x = resnet::stages(
       n, resnet::stem(n, image), blocks,
       [&](tensor in, std::int64_t planes, std::int64_t stride, bool) {
-        const tensor base = resnet::shortcut(n, in, resnet::expansion * planes, stride);
+        const auto base = [&] {
+          return resnet::shortcut(n, in, resnet::expansion * planes, stride);
+        };
         return n.choose(
             keep[static_cast<std::size_t>(next++)],
-            [&] { return n.relu(n.add(base, resnet::bottleneck(n, in, planes, stride))); },
-            [&] { return n.identity(base); });
+            [&] { return n.relu(n.add(base(), resnet::bottleneck(n, in, planes, stride))); },
+            [&] { return n.identity(base()); });
       });
   resnet::classify(n, x);
   return n.finish();

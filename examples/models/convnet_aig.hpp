@@ -22,11 +22,13 @@ inline sod2::graph build(const config& c = {}) {
   x = resnet::stages(
       n, x, {3, 4, 6, 3}, [&](tensor in, std::int64_t planes, std::int64_t stride, bool) {
         const tensor wanted = gate(n, in);
-        const tensor base = resnet::shortcut(n, in, resnet::expansion * planes, stride);
+        const auto base = [&] {
+          return resnet::shortcut(n, in, resnet::expansion * planes, stride);
+        };
         return n.relu(n.choose(
             n.any(wanted),
-            [&] { return n.add(base, n.mul(resnet::bottleneck(n, in, planes, stride), wanted)); },
-            [&] { return n.identity(base); }));
+            [&] { return n.add(base(), n.mul(resnet::bottleneck(n, in, planes, stride), wanted)); },
+            [&] { return n.identity(base()); }));
       });
   resnet::classify(n, x);
   return n.finish();

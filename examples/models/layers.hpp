@@ -112,7 +112,8 @@ class network {
   }
   void output(tensor x, std::string name) { graph_.output(x, std::move(name)); }
 
-  /// A trained tensor: He-normal for `fan_in` inputs per element, or `mean` with some spread.
+  /// A trained tensor, made when its name is first used: He-normal for `fan_in` inputs per element,
+  /// or `mean` with some spread.
   tensor weight(std::string_view name, std::vector<std::int64_t> dims, std::int64_t fan_in,
                 double gain = 1) {
     return make(name, std::move(dims), 0, gain * std::sqrt(2.0 / static_cast<double>(fan_in)));
@@ -408,12 +409,14 @@ class network {
     if (name.starts_with("buffer:"))
       full = "buffer:" + (prefix_.empty() ? std::string{} : prefix_ + ".") +
              std::string(name.substr(7));
+    if (const auto known = weights_.find(full); known != weights_.end()) return known->second;
     sod2::constant_tensor t;
     t.type = sod2::dtype::f32;
     t.dims = std::move(dims);
     if (config_.weights == weight_source::synthetic) fill(t, full, mean, spread);
     const std::int64_t channels = t.dims.empty() ? 0 : t.dims.back();
-    return {graph_.constant(std::move(full), std::move(t)), channels};
+    const tensor made{graph_.constant(full, std::move(t)), channels};
+    return weights_.emplace(std::move(full), made).first->second;
   }
   // The same numbers on every machine: sums of uniform ones, seeded by the tensor's name.
   void fill(sod2::constant_tensor& t, std::string_view name, double mean, double spread) const {
@@ -438,6 +441,7 @@ class network {
   sod2::graph graph_;
   std::string prefix_;
   std::map<std::string, int> nodes_called_;
+  std::map<std::string, tensor> weights_;
   int literals_ = 0;
 };
 

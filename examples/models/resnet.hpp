@@ -27,7 +27,8 @@ inline tensor bottleneck(network& n, tensor x, std::int64_t planes, std::int64_t
   return conv_bn(n, y, "conv3", "bn3", expansion * planes, 1, 1, 0.5);
 }
 
-/// The shortcut: x, or its projection where the block changes shape.
+/// The shortcut: x, or its projection where the block changes shape. The arms of a gate each have
+/// their own nodes for it, over the same weights.
 inline tensor shortcut(network& n, tensor x, std::int64_t out, std::int64_t stride) {
   if (stride == 1 && x.channels == out) return x;
   return conv_bn(n, x, "downsample.0", "downsample.1", out, 1, stride);

@@ -47,23 +47,27 @@ inline sod2::graph build(const config& c = {}) {
   const tensor image = n.input("image", sod2::dtype::f32, {"B", 3, "H", "W"}, 3);
   controller control(n, image);
   tensor mask;
-  const tensor x = resnet::stages(
-      n, resnet::stem(n, image), {3, 4, 6, 3},
-      [&](tensor in, std::int64_t planes, std::int64_t stride, bool first) {
-        const tensor base = resnet::shortcut(n, in, resnet::expansion * planes, stride);
-        const auto run = [&] {
-          return n.relu(n.add(resnet::bottleneck(n, in, planes, stride), base));
-        };
-        // Samples that do not want the block keep their shortcut.
-        const auto blend = [&] {
-          const tensor kept = n.mul(n.sub(n.real(1), mask), base);
-          return n.add(n.mul(run(), mask), {kept, base.channels});
-        };
-        const tensor out =
-            first ? run() : n.choose(n.any(mask), blend, [&] { return n.identity(base); });
-        mask = control.decide(out);
-        return out;
-      });
+  const tensor x =
+      resnet::stages(n, resnet::stem(n, image), {3, 4, 6, 3},
+                     [&](tensor in, std::int64_t planes, std::int64_t stride, bool first) {
+                       const auto shortcut = [&] {
+                         return resnet::shortcut(n, in, resnet::expansion * planes, stride);
+                       };
+                       const auto run = [&](tensor base) {
+                         return n.relu(n.add(resnet::bottleneck(n, in, planes, stride), base));
+                       };
+                       // Samples that do not want the block keep their shortcut.
+                       const auto blend = [&] {
+                         const tensor base = shortcut();
+                         const tensor kept = n.mul(n.sub(n.real(1), mask), base);
+                         return n.add(n.mul(run(base), mask), {kept, base.channels});
+                       };
+                       const tensor out = first ? run(shortcut())
+                                                : n.choose(n.any(mask), blend,
+                                                           [&] { return n.identity(shortcut()); });
+                       mask = control.decide(out);
+                       return out;
+                     });
   resnet::classify(n, x);
   return n.finish();
 }
