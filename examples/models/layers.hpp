@@ -236,12 +236,12 @@ class network {
   }
   /// Bilinear, to a vector of height and width.
   tensor resize(tensor x, tensor sizes, const char* coordinates) {
-    const tensor outer = slice({op("Shape", {x})}, 0, 0, 2);
+    const tensor outer = op("Shape", {x}, {{"start", 0}, {"end", 2}});
     return op("Resize", {x, {}, {}, op("Concat", {outer, sizes}, {{"axis", 0}})},
               {{"mode", "linear"}, {"coordinate_transformation_mode", coordinates}});
   }
   tensor resize_like(tensor x, tensor like) {
-    return resize(x, slice({op("Shape", {like})}, 0, 2, 4), "align_corners");
+    return resize(x, op("Shape", {like}, {{"start", 2}, {"end", 4}}), "align_corners");
   }
 
   // ---- layers with weights ----
