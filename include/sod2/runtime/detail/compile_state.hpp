@@ -212,7 +212,12 @@ class compile_state {
     return kernels_.find(info(n).domain, info(n).name, facts_.node(n).op.version);
   }
   const pointwise_row* pointwise_of(node_id n) {
-    return kernels_.find_pointwise(info(n).domain, info(n).name, facts_.node(n).op.version);
+    const pointwise_row* row =
+        kernels_.find_pointwise(info(n).domain, info(n).name, facts_.node(n).op.version);
+    if (row == nullptr || row->applies == nullptr) return row;
+    node_operands described;
+    describe(n, described);
+    return row->applies(described.args) ? row : nullptr;
   }
   /// The arms of a branch that may be taken; the body of a loop.
   std::vector<scope_id> live_scopes(node_id n) {

@@ -213,40 +213,50 @@ class launch_lowering : public role_assignment {
     b.outputs = static_cast<std::uint32_t>(view_.outputs(n).size());
     b.forward = facts_.node(n).op.row->forward;
     b.version = facts_.node(n).op.version;
-    for (std::string_view wanted : {"allowzero",
-                                    "axes",
-                                    "axis",
-                                    "batch_dims",
-                                    "ceil_mode",
-                                    "coordinate_transformation_mode",
-                                    "depth",
-                                    "dtype",
-                                    "ends",
-                                    "k",
-                                    "keep_aspect_ratio_policy",
-                                    "keepdims",
-                                    "largest",
-                                    "mode",
-                                    "noop_with_empty_axes",
-                                    "num_outputs",
-                                    "onesided",
-                                    "output_dtype",
-                                    "output_shape",
-                                    "pads",
-                                    "paddings",
-                                    "repeats",
-                                    "scales",
-                                    "shape",
-                                    "sizes",
-                                    "sorted",
-                                    "split",
-                                    "starts",
-                                    "steps",
-                                    "tiles",
-                                    "to",
-                                    "value"})
-      if (const attribute_view a = view_.attributes(n)(wanted))
-        b.attributes.push_back(copy(wanted, a));
+    const attribute_source& source = view_.attributes(n);
+    if (source.name_at != nullptr) {
+      for (std::size_t i = 0;; ++i) {
+        const std::string_view set = source.name_at(source.graph, source.node, i);
+        if (set.empty()) break;
+        if (const attribute_view a = source(set); a.kind != attribute_kind::graph)
+          b.attributes.push_back(copy(set, a));
+      }
+    } else {
+      // What steers sizes in the standard operators.
+      for (std::string_view wanted : {"allowzero",
+                                      "axes",
+                                      "axis",
+                                      "batch_dims",
+                                      "ceil_mode",
+                                      "coordinate_transformation_mode",
+                                      "depth",
+                                      "dtype",
+                                      "ends",
+                                      "k",
+                                      "keep_aspect_ratio_policy",
+                                      "keepdims",
+                                      "largest",
+                                      "mode",
+                                      "noop_with_empty_axes",
+                                      "num_outputs",
+                                      "onesided",
+                                      "output_dtype",
+                                      "output_shape",
+                                      "pads",
+                                      "paddings",
+                                      "repeats",
+                                      "scales",
+                                      "shape",
+                                      "sizes",
+                                      "sorted",
+                                      "split",
+                                      "starts",
+                                      "steps",
+                                      "tiles",
+                                      "to",
+                                      "value"})
+        if (const attribute_view a = source(wanted)) b.attributes.push_back(copy(wanted, a));
+    }
     for (std::uint32_t s : binds_[n.index]) {
       bool found = false;
       for (std::size_t k = 0; k < view_.outputs(n).size() && !found; ++k) {
