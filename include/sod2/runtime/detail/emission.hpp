@@ -36,9 +36,16 @@ class emission : public placement {
     program_region& r = here();
     const symbolic_fact& f = facts_.fact(v);
     program_tensor t;
+    t.name = view_.name(v);
+    if (kind == storage_kind::container) {
+      t.type = f.kind == fact_kind::sequence ? dtype::sequence : dtype::optional;
+      t.kind = kind;
+      t.storage = place;
+      r.tensors.push_back(std::move(t));
+      return static_cast<std::uint32_t>(r.tensors.size() - 1);
+    }
     t.type = f.type;
     t.rank = static_cast<std::uint32_t>(f.dims.size());
-    t.name = view_.name(v);
     t.dims = static_cast<std::uint32_t>(w_.sizes.size());
     for (dim d : f.dims) {
       w_.sizes.push_back(d);
@@ -341,6 +348,12 @@ class emission : public placement {
       program_input in;
       in.name = view_.name(v);
       in.type = facts_.fact(v).type;
+      in.kind = facts_.fact(v).kind;
+      if (holds_elements(v)) {
+        in.container = container_for(v);
+        out_.inputs.push_back(std::move(in));
+        continue;
+      }
       const auto& declared = view_.declared(v);
       for (std::size_t axis = 0; axis < declared.dims.size(); ++axis) {
         program_input::axis a;
@@ -394,6 +407,8 @@ class emission : public placement {
     s.state = l.state;
     s.tile = l.tile;
     s.control = l.control;
+    s.sequence = l.sequence;
+    if (l.sequence != no_slot) r.sequences[l.sequence].takes = takes_input(at);
     s.binder = l.binder;
     s.workspace = workspace;
     s.nodes = static_cast<std::uint32_t>(l.nodes.size());
@@ -417,6 +432,24 @@ class emission : public placement {
     s.death_count = static_cast<std::uint32_t>(r.deaths.size()) - s.death_first;
     r.steps.push_back(std::move(s));
   }
+  /// Made here, given out once: then the output takes the list over.
+  bool is_last_reader(value_id v, std::size_t output) {
+    if (!holds_elements(v) || is_root() || !is_made_here(v)) return false;
+    const auto outputs = view_.outputs(w_.scope);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (k != output && outputs[k] == v) return false;
+    return true;
+  }
+  /// Does nobody read input 0 of the launch at `at` once it has run?
+  bool takes_input(std::uint32_t at) {
+    const launch& l = w_.launches[w_.order[at]];
+    if (l.sequence == no_slot || l.inputs.empty() || !holds_elements(l.inputs[0])) return false;
+    const value_id v = l.inputs[0];
+    if (view_.scope(v) != w_.scope || w_.last_use[storage_for(v)] != at) return false;
+    for (value_id out : view_.outputs(w_.scope))
+      if (out == v) return false;
+    return true;
+  }
   void emit_outputs() {
     program_region& r = here();
     for (std::size_t k = 0; k < view_.outputs(w_.scope).size(); ++k) {
@@ -425,10 +458,11 @@ class emission : public placement {
       r.results.push_back(made);
       const program_tensor& t = r.tensors[made];
       if (t.kind != storage_kind::output || t.storage != k)
-        r.copies.push_back({made, static_cast<std::uint32_t>(k)});
+        r.copies.push_back({made, static_cast<std::uint32_t>(k), is_last_reader(v, k)});
       else
         r.segments[t.segment].outputs.push_back({made, static_cast<std::uint32_t>(k)});
-      if (is_root()) out_.outputs.push_back({std::string(view_.name(v)), made});
+      if (is_root())
+        out_.outputs.push_back({std::string(view_.name(v)), facts_.fact(v).kind, made});
     }
   }
 };

@@ -23,6 +23,10 @@ class placement : public launch_lowering {
 
   std::uint32_t new_storage(storage_kind kind, value_id v) {
     w_.storages.push_back({kind, no_slot, v, no_slot});
+    if (holds_elements(v)) {
+      w_.storages.back().kind = storage_kind::container;
+      w_.storages.back().place = container_for(v);
+    }
     return static_cast<std::uint32_t>(w_.storages.size() - 1);
   }
   /// Every value that a launch touches belongs to a storage; views share that of their input.
@@ -30,7 +34,7 @@ class placement : public launch_lowering {
     for (std::size_t i = 0; i < view_.inputs(w_.scope).size(); ++i) {
       const value_id v = view_.inputs(w_.scope)[i];
       w_.storage_of[v.index] = new_storage(storage_kind::input, v);
-      w_.storages.back().place = static_cast<std::uint32_t>(i);
+      if (!holds_elements(v)) w_.storages.back().place = static_cast<std::uint32_t>(i);
     }
     for (const launch& l : w_.launches)
       for (std::size_t k = 0; k < l.outputs.size(); ++k) {
@@ -59,7 +63,7 @@ class placement : public launch_lowering {
   /// The block of an output whose bytes nobody knows when its launch starts; no_slot where they
   /// are.
   std::uint32_t own_block(const launch& l, std::size_t output) {
-    if (l.binder == no_slot) return no_slot;
+    if (l.binder == no_slot || holds_elements(l.outputs[output])) return no_slot;
     const program_binder& b = here().binders[l.binder];
     if (b.how == program_binder::mode::values) return no_slot;
     if (b.how == program_binder::mode::counts)
@@ -69,7 +73,10 @@ class placement : public launch_lowering {
       context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
         for (std::uint32_t o : binds_[l.nodes[0].index]) open = open || o == s;
       });
-      if (open) return here().controls[l.control].block_first + static_cast<std::uint32_t>(output);
+      if (open)
+        return (l.sequence != no_slot ? here().sequences[l.sequence].block_first
+                                      : here().controls[l.control].block_first) +
+               static_cast<std::uint32_t>(output);
     }
     return no_slot;
   }
@@ -102,6 +109,10 @@ class placement : public launch_lowering {
   }
 
   // ---- order ----
+
+  bool is_made_here(value_id v) const {
+    return view_.scope(v) == w_.scope && view_.producer(v) != no_index;
+  }
 
   /// Values of all symbols at one point of the declared ranges: 0 low, 1 middle, 2 high.
   std::vector<std::int64_t> sample(int which) {
@@ -195,7 +206,8 @@ class placement : public launch_lowering {
       v.bytes = align_up(bytes[i], static_cast<std::int64_t>(tensor_alignment));
       const storage_kind kind = w_.storages[i].kind;
       v.is_input = kind != storage_kind::arena && kind != storage_kind::output &&
-                   kind != storage_kind::block;
+                   kind != storage_kind::block &&
+                   (kind != storage_kind::container || !is_made_here(w_.storages[i].first));
       v.is_output = w_.storages[i].kind == storage_kind::output;
       problem.values.push_back(v);
     }
