@@ -609,8 +609,8 @@ TEST_CASE("a scan of opset 8 runs sample by sample, each as long as it is") {
     const auto out = control(g, "Scan", {lengths, start, x}, 2,
                              {{"body",
                                [&] {
-                                 const value_id sum = formal(g, "sum"), one = formal(g, "one");
-                                 const value_id next = g.op("Add", {sum, one});
+                                 const value_id sum = formal(g, "sum"), slice = formal(g, "slice");
+                                 const value_id next = g.op("Add", {sum, slice});
                                  g.output(next);
                                  g.output(g.op("Identity", {next}));
                                }}},
