@@ -52,7 +52,7 @@ void print_warnings(const loaded_model& m) {
 
 std::string symbol_of(const sod2::graph_view& view, sod2::value_id input, std::size_t axis) {
   const sod2::declared_dim& d = view.declared(input).dims[axis];
-  if (d.size >= 0) return {};
+  if (d.size >= 0 || sod2::is_container(view.declared(input).kind)) return {};
   if (!d.symbol.empty()) return std::string(d.symbol);
   return std::string(view.name(input)) + "." + std::to_string(axis);
 }

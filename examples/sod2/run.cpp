@@ -30,7 +30,7 @@ input_list given_inputs(const loaded_model& m, const std::vector<std::string>& o
     bool found = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (m.view.name(m.view.inputs()[i]) != f.name) continue;
-      inputs[i] = read_tensor_file(f.file);
+      inputs[i] = read_value_file(f.file, m.view.declared(m.view.inputs()[i]).kind);
       found = true;
     }
     if (!found)
@@ -45,6 +45,13 @@ std::string file_name(std::string_view tensor) {
   for (char c : tensor)
     name += c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ? '_' : c;
   return name.empty() || name == "." || name == ".." ? "_" + name : name;
+}
+
+/// `path.npy`; of sequences and optionals one file an element, `path.0.npy` and so on.
+void write_value(const std::string& path, const sod2::tensor_view& v) {
+  if (!sod2::is_container(v.type)) return write_text(path + ".npy", to_npy(v));
+  for (std::int64_t k = 0; k < v.count(); ++k)
+    write_value(path + "." + std::to_string(k), v.item(k));
 }
 
 double median(std::vector<double> times) {
@@ -163,10 +170,9 @@ int infer(const inference_options& given, bool as_json) {
       std::filesystem::create_directories(o.output_dir, code);
       if (code) fail(sod2::error(sod2::errc::io, "cannot be made").in_file(o.output_dir));
       for (std::size_t i = 0; i < m->own_outputs; ++i)
-        write_text(
-            (std::filesystem::path(o.output_dir) / (file_name(program.outputs()[i].name) + ".npy"))
-                .string(),
-            to_npy(r.session.output(i)));
+        write_value(
+            (std::filesystem::path(o.output_dir) / file_name(program.outputs()[i].name)).string(),
+            r.session.output(i));
     }
     if (!o.profile.empty()) write_text(o.profile, chrome_trace(program, r.session, steps));
     for (std::size_t i = 0; i < dumps.size(); ++i)
@@ -199,7 +205,9 @@ void add_run(CLI::App& app, std::vector<command>& list) {
   auto o = std::make_shared<inference_options>();
   add_model_options(*c.app, o->model);
   add_run_options(*c.app, o->run);
-  c.app->add_option("--input", o->inputs, "NAME=FILE, a .npy or an ONNX TensorProto .pb")
+  c.app
+      ->add_option("--input", o->inputs,
+                   "NAME=FILE, a .npy or an ONNX .pb (tensor, sequence or optional)")
       ->allow_extra_args(false);
   c.app->add_option("--seed", o->seed, "Of the inputs that are not given")->capture_default_str();
   c.app->add_option("--output-dir", o->output_dir, "Writes the outputs there as .npy");

@@ -40,10 +40,24 @@ host_tensor::host_tensor(dtype type, std::vector<std::int64_t> dims)
 }
 host_tensor::host_tensor(const sod2::tensor_view& t)
     : host_tensor(t.type, std::vector<std::int64_t>(t.dims, t.dims + t.rank)) {
+  if (sod2::is_container(type_)) {
+    std::vector<host_tensor> elements;
+    for (std::int64_t k = 0; k < t.count(); ++k) elements.emplace_back(t.item(k));
+    *this = of_list(type_, std::move(elements));
+    return;
+  }
   if (type_ == dtype::string)
     for (std::size_t k = 0; k < strings_.size(); ++k) strings_[k] = t.as<std::string>()[k];
   else if (bytes_ > 0)
     std::memcpy(storage_.get(), t.data, bytes_);
+}
+host_tensor host_tensor::of_list(dtype type, std::vector<host_tensor> elements) {
+  host_tensor t;
+  t.type_ = type;
+  t.dims_ = {static_cast<std::int64_t>(elements.size())};
+  t.elements_ = std::move(elements);
+  for (const host_tensor& e : t.elements_) t.views_.push_back(e.view());
+  return t;
 }
 host_tensor host_tensor::of_strings(std::vector<std::int64_t> dims,
                                     std::vector<std::string> elements) {
@@ -60,6 +74,7 @@ std::int64_t host_tensor::count() const {
 }
 void* host_tensor::data() const {
   if (type_ == dtype::string) return const_cast<std::string*>(strings_.data());
+  if (sod2::is_container(type_)) return const_cast<sod2::tensor_view*>(views_.data());
   return storage_.get();
 }
 
@@ -137,24 +152,34 @@ host_tensor read_npy(std::string_view bytes) {
   return t;
 }
 
-host_tensor read_pb(std::string_view bytes) {
-  auto read = sod2::onnx::read_tensor(bytes);
-  if (!read) fail(std::move(read).error());
-  sod2::constant_tensor& c = read->tensor;
+host_tensor to_host(sod2::constant_tensor c) {
   if (c.type == dtype::string)
     return host_tensor::of_strings(std::move(c.dims), std::move(c.strings));
   host_tensor t(c.type, std::move(c.dims));
   if (c.size > 0) std::memcpy(t.data(), c.data, c.size);
   return t;
 }
+host_tensor read_pb(std::string_view bytes, sod2::fact_kind kind) {
+  if (!is_container(kind)) return to_host(need(sod2::onnx::read_tensor(bytes)).tensor);
+  sod2::onnx::value_list read = need(sod2::onnx::read_list(bytes, kind));
+  std::vector<host_tensor> elements;
+  for (auto& e : read.elements) elements.push_back(to_host(std::move(e.tensor)));
+  if (kind == sod2::fact_kind::optional)
+    return host_tensor::of_list(dtype::optional, std::move(elements));
+  host_tensor list = host_tensor::of_list(dtype::sequence, std::move(elements));
+  if (kind == sod2::fact_kind::sequence) return list;
+  std::vector<host_tensor> held;
+  if (read.has_value) held.push_back(std::move(list));
+  return host_tensor::of_list(dtype::optional, std::move(held));
+}
 }  // namespace
 
-host_tensor read_tensor_file(const std::string& path) {
+host_tensor read_value_file(const std::string& path, sod2::fact_kind kind) {
   auto file = sod2::onnx::file_bytes::open(path, false);
   if (!file) fail(std::move(file).error().in_file(path));
   const bool npy = path.size() > 4 && path.compare(path.size() - 4, 4, ".npy") == 0;
   try {
-    return npy ? read_npy(file->view()) : read_pb(file->view());
+    return npy ? read_npy(file->view()) : read_pb(file->view(), kind);
   } catch (failure& f) {
     f.error = std::move(f.error).in_file(path);
     throw;
@@ -278,6 +303,10 @@ host_tensor random_tensor(dtype type, std::vector<std::int64_t> dims, std::uint6
 
 std::string sha256_of(const sod2::tensor_view& t) {
   sha256 h;
+  if (sod2::is_container(t.type)) {
+    for (std::int64_t k = 0; k < t.count(); ++k) h.update(sha256_of(t.item(k)));
+    return h.finish();
+  }
   if (t.type == dtype::string) {
     for (std::int64_t k = 0; k < t.count(); ++k) {
       h.update(t.as<std::string>()[k]);
@@ -350,6 +379,12 @@ std::string difference(const sod2::tensor_view& a, const sod2::tensor_view& b, t
            std::string(name_of(b.type));
   if (!std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end()))
     return "expected shape " + shape_text(a.shape()) + ", got " + shape_text(b.shape());
+  if (sod2::is_container(a.type)) {
+    for (std::int64_t k = 0; k < a.count(); ++k)
+      if (const std::string d = difference(a.item(k), b.item(k), t); !d.empty())
+        return "element " + std::to_string(k) + ": " + d;
+    return {};
+  }
   const auto itself = [](auto v) { return v; };
   switch (a.type) {
     case dtype::f32: return close<float>(a, b, a.count(), t, itself);

@@ -1,5 +1,5 @@
-// Tensors in files: `.npy` (NumPy format 1 to 3) and `.pb` (ONNX TensorProto); random ones; and how
-// results are compared.
+// Values in files: `.npy` (NumPy format 1 to 3) and `.pb` (ONNX TensorProto, SequenceProto,
+// OptionalProto); random ones; and how results are compared.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,20 @@
 
 #include <sod2/core/dtype.hpp>
 #include <sod2/core/tensor_view.hpp>
+#include <sod2/shape/fact.hpp>
 
 #include "report.hpp"
 
 namespace tool {
 
-/// A tensor that owns its elements, 64-byte aligned. Move it, don't copy it.
+/// A tensor that owns its elements, 64-byte aligned, or a list of such: a sequence or an optional.
+/// Move it, don't copy it.
 class host_tensor {
  public:
   host_tensor() = default;
   host_tensor(sod2::dtype type, std::vector<std::int64_t> dims);
   explicit host_tensor(const sod2::tensor_view& t);  // copies the elements
+  static host_tensor of_list(sod2::dtype type, std::vector<host_tensor> elements);
   static host_tensor of_strings(std::vector<std::int64_t> dims, std::vector<std::string> elements);
 
   sod2::dtype type() const { return type_; }
@@ -44,10 +47,13 @@ class host_tensor {
   std::size_t bytes_ = 0;
   std::unique_ptr<std::byte[], release> storage_;
   std::vector<std::string> strings_;
+  std::vector<host_tensor> elements_;
+  std::vector<sod2::tensor_view> views_;  // of the elements
 };
 
-/// Reads `.npy` or `.pb`, by the name's ending. Fails with the file's name.
-host_tensor read_tensor_file(const std::string& path);
+/// Reads `.npy` or, of the kind that the model says, `.pb`, by the name's ending. Fails with the
+/// file's name.
+host_tensor read_value_file(const std::string& path, sod2::fact_kind kind);
 std::string to_npy(const sod2::tensor_view& t);
 
 /// Uniform in [0, 1) for floats, in [0, below) for integers; the same for the same seed everywhere.

@@ -26,7 +26,7 @@ says out '"error"'
 expect 2 test
 expect 2 test missing_folder
 
-for c in trace tune emit export report; do
+for c in trace tune emit report; do
   expect 2 $c model.onnx --option value
   says err "not built yet"
 done

@@ -33,7 +33,12 @@ enum class dtype : std::uint8_t {
   f8e5m2fnuz = 20,
   u4 = 21,
   i4 = 22,
+  // Not element types: values that hold tensors, see tensor_view.
+  sequence = 64,
+  optional = 65,
 };
+
+constexpr bool is_container(dtype t) { return t == dtype::sequence || t == dtype::optional; }
 
 /// Storage bits of one element; a string element is a std::string object.
 constexpr unsigned bits_of(dtype t) {
@@ -61,6 +66,8 @@ constexpr unsigned bits_of(dtype t) {
     case dtype::c64: return 64;
     case dtype::c128: return 128;
     case dtype::string: return 8 * 32;
+    case dtype::sequence:
+    case dtype::optional: return 0;
   }
   return 0;
 }
@@ -92,10 +99,12 @@ constexpr bool is_integer(dtype t) {
 
 constexpr std::string_view name_of(dtype t) {
   constexpr std::string_view names[] = {
-      "undefined", "float32", "uint8",    "int8",         "uint16",     "int16",
-      "int32",     "int64",   "string",   "bool",         "float16",    "float64",
-      "uint32",    "uint64",  "complex64", "complex128",   "bfloat16",   "float8e4m3fn",
-      "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4"};
+      "undefined",      "float32",    "uint8",          "int8",       "uint16",   "int16",
+      "int32",          "int64",      "string",         "bool",       "float16",  "float64",
+      "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
+      "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4"};
+  if (t == dtype::sequence) return "sequence";
+  if (t == dtype::optional) return "optional";
   const auto i = static_cast<std::size_t>(t);
   return i < sizeof(names) / sizeof(names[0]) ? names[i] : names[0];
 }

@@ -11,6 +11,9 @@ namespace sod2 {
 
 /// A dense row-major tensor in memory: pointer, element type, dims. An absent optional tensor has
 /// type `undefined`. `data` may be null when a dim is zero.
+/// A sequence (type `sequence`) has rank 1 and one dim, its length; `data` points to the views of
+/// its elements. An optional (type `optional`) looks the same with a length of 0 or 1; its element
+/// is a tensor or a sequence.
 struct tensor_view {
   void* data = nullptr;
   const std::int64_t* dims = nullptr;
@@ -24,6 +27,10 @@ struct tensor_view {
     std::int64_t n = 1;
     for (std::uint32_t i = 0; i < rank; ++i) n *= dims[i];
     return n;
+  }
+  /// Element i of a sequence or optional.
+  constexpr const tensor_view& item(std::int64_t i) const {
+    return static_cast<const tensor_view*>(data)[i];
   }
   template <class T>
   T* as() const {

@@ -69,7 +69,8 @@ inline bool is_view(const graph_view& view, analysis& facts, node_id n) {
   const op_info& info = *facts.node(n).op.row->info;
   if (!info.domain.empty()) return false;
   const std::string_view op = info.name;
-  if (info.map == mapping::reorganize || op == "Identity") return true;
+  if (info.map == mapping::reorganize || op == "Identity" || op == "OptionalGetElement")
+    return true;
   if (op == "Dropout") {
     // Training needs the mask and a random generator.
     if (inputs.size() < 3 || inputs[2] == absent)

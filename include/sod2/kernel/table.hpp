@@ -23,6 +23,9 @@ struct pointwise_row {
   /// `unsupported`, `bad_attribute`, `type_mismatch`.
   status (*lower)(tile_builder&, const prepare_args&, std::span<const std::uint16_t> inputs,
                   std::span<std::uint16_t> outputs) = nullptr;
+  /// Does this form of the node lower? Null: always; else a kernel of the same name runs the
+  /// others.
+  bool (*applies)(const prepare_args&) = nullptr;
   /// Bit i: input i has one element per channel, so its operand takes `first_axis = 1`.
   std::uint32_t channel_inputs = 0;
   /// Bit i: input i is a scalar that steers the operator (Dropout's ratio): lowering never reads

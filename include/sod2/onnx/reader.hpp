@@ -219,8 +219,10 @@ inline void parse_type(std::string_view bytes, raw_value_info& v, int depth = 0)
       else
         r.skip();
     }
-    v.kind =
-        kind;  // optional(sequence(tensor)) is an optional; the element is the innermost tensor
+    // What is known of elements is that of the innermost tensor.
+    v.kind = kind == fact_kind::optional && v.kind == fact_kind::sequence
+                 ? fact_kind::optional_sequence
+                 : kind;
   };
   for (pbf_reader r = message_of(bytes); r.next();) {
     switch (r.tag_and_type()) {
@@ -668,9 +670,10 @@ class model_reader {
           parse_type(raw.type_proto, info);
           a.kind = attribute_kind::integer;
           a.integer = static_cast<std::int64_t>(info.type);
-          a.string = info.kind == fact_kind::sequence   ? "sequence"
-                     : info.kind == fact_kind::optional ? "optional"
-                                                        : "tensor";
+          a.string = info.kind == fact_kind::sequence            ? "sequence"
+                     : info.kind == fact_kind::optional          ? "optional"
+                     : info.kind == fact_kind::optional_sequence ? "optional_sequence"
+                                                                 : "tensor";
           break;
         }
         case attribute_type::graph:

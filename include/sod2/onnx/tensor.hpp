@@ -421,4 +421,44 @@ inline result<named_tensor> read_tensor(std::string_view bytes) {
   });
 }
 
+/// Elements of a SequenceProto or OptionalProto (which of them, its type says).
+struct value_list {
+  bool has_value = true;  // false: an optional without one
+  std::vector<named_tensor> elements;
+};
+/// Decodes a value of kind sequence, optional or optional_sequence; see read_tensor.
+inline result<value_list> read_list(std::string_view bytes, fact_kind kind) {
+  return detail::guarded<value_list>([&] {
+    using namespace detail;
+    external_files none;
+    tensor_reader reader(none);
+    value_list out;
+    const auto read_sequence = [&](std::string_view sequence) {
+      for (pbf_reader r = message_of(sequence); r.next();) {
+        if (r.tag_and_type() == bytes_field(field::sequence_tensors))
+          out.elements.push_back(reader.read(text_of(r.get_view())));
+        else
+          r.skip();
+      }
+    };
+    if (kind == fact_kind::sequence) {
+      read_sequence(bytes);
+      return out;
+    }
+    out.has_value = false;
+    for (pbf_reader r = message_of(bytes); r.next();) {
+      if (r.tag_and_type() == bytes_field(field::optional_tensor)) {
+        out.elements.push_back(reader.read(text_of(r.get_view())));
+        out.has_value = true;
+      } else if (r.tag_and_type() == bytes_field(field::optional_sequence)) {
+        read_sequence(text_of(r.get_view()));
+        out.has_value = true;
+      } else {
+        r.skip();
+      }
+    }
+    return out;
+  });
+}
+
 }  // namespace sod2::onnx

@@ -52,10 +52,12 @@ inline std::string type_bytes(fact_kind kind, dtype type, bool rank_known,
                               std::span<const dim_spec> dims) {
   std::string out;
   pbf_writer w(out);
-  if (kind == fact_kind::sequence || kind == fact_kind::optional) {
+  if (is_container(kind)) {
+    const fact_kind inner =
+        kind == fact_kind::optional_sequence ? fact_kind::sequence : fact_kind::tensor;
     std::string element;
     pbf_writer(element).add_message(field::container_elem,
-                                    type_bytes(fact_kind::tensor, type, rank_known, dims));
+                                    type_bytes(inner, type, rank_known, dims));
     w.add_message(kind == fact_kind::sequence ? field::type_sequence : field::type_optional,
                   element);
     return out;

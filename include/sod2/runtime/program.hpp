@@ -22,6 +22,7 @@
 #include <sod2/op/definition.hpp>
 #include <sod2/runtime/buffer.hpp>
 #include <sod2/runtime/fwd.hpp>
+#include <sod2/shape/fact.hpp>
 
 namespace sod2 {
 
@@ -34,13 +35,16 @@ struct program_symbol {
   std::int64_t lo = 1, hi = 0, step = 1, offset = 0;
 };
 
-/// A model input. Each dim binds or checks a symbol, or has a fixed size.
+/// A model input. Each dim binds or checks a symbol, or has a fixed size. `type` is that of the
+/// elements of a sequence or optional, whose dims nothing here says.
 struct program_input {
   struct axis {
     std::int64_t size = -1;          // fixed size, or -1
     std::uint32_t symbol = no_slot;  // position in program::symbols()
   };
   std::string name;
+  fact_kind kind = fact_kind::tensor;
+  std::uint32_t container = no_slot;  // of a sequence or optional
   dtype type = dtype::undefined;
   std::vector<axis> axes;
   /// Elements that are symbols (declared shape inputs): positions in program::symbols().
@@ -49,20 +53,32 @@ struct program_input {
 
 struct program_output {
   std::string name;
+  fact_kind kind = fact_kind::tensor;
   std::uint32_t tensor = 0;  // of the root region
 };
 
 /// Where the bytes of a tensor are. `outer`: in a tensor of a region around this one; `block`: in
 /// memory of its own that grows as results turn out; `none`: only its shape is read (a constant
-/// that was packed).
-enum class storage_kind : std::uint8_t { arena, input, output, constant, host, none, outer, block };
+/// that was packed); `container`: a sequence or optional, in the session's list of those.
+enum class storage_kind : std::uint8_t {
+  arena,
+  input,
+  output,
+  constant,
+  host,
+  none,
+  outer,
+  block,
+  container
+};
 
 struct program_tensor {
   dtype type = dtype::undefined;
   std::uint32_t rank = 0;
   std::uint32_t dims = 0;  // first of `rank` entries among the region's sizes
   storage_kind kind = storage_kind::arena;
-  /// Arena buffer, input, output, constant, byte offset of host data, tensor of `region`, or block.
+  /// Arena buffer, input, output, constant, byte offset of host data, tensor of `region`, block, or
+  /// container.
   std::uint32_t storage = 0;
   std::uint32_t segment = 0;       // from which on its dims are known
   std::uint32_t region = no_slot;  // of an outer tensor
@@ -81,6 +97,7 @@ struct program_step {
   std::uint32_t workspace = no_slot;                   // arena buffer
   std::uint32_t nodes = 1;                             // operators that the launch executes
   std::uint32_t control = no_slot;                     // among program_region::controls
+  std::uint32_t sequence = no_slot;                    // among program_region::sequences
   std::uint32_t binder = no_slot;                      // among program_region::binders
   std::uint32_t death_first = 0, death_count = 0;      // among program_region::deaths
   std::string name;                                    // the anchor's name
@@ -129,13 +146,41 @@ struct program_binder {
   std::uint32_t block_first = 0;  // counts: one block per output
 };
 
+/// What a step does with sequences and optionals; operands are those of the ONNX operator.
+struct program_sequence {
+  enum class kind : std::uint8_t {
+    assign,     // Identity, Optional of a sequence
+    construct,  // SequenceConstruct, SequenceEmpty, Optional of a tensor or of nothing
+    at,
+    insert,
+    erase,
+    length,
+    split,
+    concat,
+    element,  // OptionalGetElement
+    has       // OptionalHasElement
+  };
+  kind what = kind::assign;
+  std::int64_t axis = 0;          // split, concat
+  bool keeps_axis = true;         // split: in each part; concat: false when it is a new one
+  bool has_value = true;          // construct: false for an optional of nothing
+  bool takes = false;             // nobody reads input 0 afterwards
+  std::uint32_t block_first = 0;  // one per output: tensors whose sizes the run finds out
+};
+
 /// A node with sub-graphs.
 struct program_control {
-  enum class kind : std::uint8_t { branch, loop, scan };
+  enum class kind : std::uint8_t { branch, loop, scan, map };
   kind what = kind::branch;
+  /// Carried sequences and optionals: the body's own and where a trip puts the next one, else
+  /// no_slot. Map: `next` is where the elements of each output go.
+  std::vector<std::uint32_t> formal, next;
   /// Branch: `then` and `else`; no_slot for an arm that a proof excludes. Else the body.
   std::uint32_t regions[2] = {no_slot, no_slot};
   std::uint32_t carried = 0;  // loop and scan: values passed from trip to trip
+  /// Scan-8: axis 0 counts samples, scanned one after the other; the last operand, if there is one
+  /// more than carried and scanned, says how long each is.
+  bool batched = false;
   /// Blocks: one per output, then (loop and scan) two per carried value and one per scan output
   /// and scan input.
   std::uint32_t block_first = 0;
@@ -164,13 +209,7 @@ struct program_segment {
 struct program_copy {
   std::uint32_t from = 0;    // tensor
   std::uint32_t output = 0;  // of the region
-};
-
-/// A buffer of the arena as text, for reports.
-struct buffer_description {
-  std::int64_t lower = 0, upper = 0;  // half-open range of steps
-  std::string bytes;
-  std::vector<std::string> offsets;  // one per formula of the layout; empty where too long
+  bool takes = false;        // container: nobody reads it afterwards
 };
 
 struct program_region {
@@ -183,9 +222,9 @@ struct program_region {
   std::vector<program_copy> copies;  // outputs that alias an input, a constant or another output
   std::vector<program_segment> segments;  // at least one
   std::vector<std::uint32_t> segment_of_buffer;
-  symbolic_layout layout;                     // the first segment's, for reports
-  std::vector<buffer_description> described;  // on demand; those of the first segment
+  symbolic_layout layout;  // the first segment's, for reports
   std::vector<program_control> controls;
+  std::vector<program_sequence> sequences;
   std::vector<program_binder> binders;
   std::vector<program_binding> entry;   // symbols that the inputs' sizes give
   std::vector<std::uint32_t> results;   // tensors of the outputs
@@ -207,10 +246,7 @@ struct program_summary {
   std::int64_t order_peak_bytes = 0;  // at the representative binding
   std::int64_t order_lower_bound_bytes = 0;
   std::int64_t weights_bytes = 0;
-  std::string required_bytes;      // formula text, empty when it is too long
-  std::string lower_bound_bytes;   // formula text, empty when it is too long
-  bool layout_proved = false;      // both are equal at every binding
-  double layout_ratio = 1.0;       // arena over lower bound, the worst of the sampled bindings
+  std::string required_bytes;      // formula text
   std::string intermediate_bytes;  // formula text, empty when it is too long
 };
 
@@ -236,8 +272,9 @@ struct program_data {
   std::vector<program_guard> guards;
   std::vector<program> variants;
   std::uint32_t blocks = 0, controls = 0;
+  std::vector<fact_kind> containers;
   int threads = 1;
-  bool all_branches = false;
+  bool all_branches = false, upper_bounds = false;
   program_summary summary;
 };
 
@@ -262,6 +299,7 @@ class program {
   int threads() const { return data_.threads; }
   /// See compile_options.
   bool all_branches() const { return data_.all_branches; }
+  bool upper_bounds() const { return data_.upper_bounds; }
 
   /// Conditions on sizes decide ranks: this program is for the outcomes in guards(), these are for
   /// the others. Symbols, inputs and outputs are the same.
@@ -275,6 +313,8 @@ class program {
   /// Pieces of memory that grow during runs.
   std::size_t block_count() const { return data_.blocks; }
   std::size_t control_count() const { return data_.controls; }
+  /// Sequences and optionals of all regions.
+  std::span<const fact_kind> containers() const { return data_.containers; }
   errc (*run_tile() const)(const tile_call&) { return data_.run_tile; }
 
   /// Takes it apart again.

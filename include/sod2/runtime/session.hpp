@@ -19,6 +19,7 @@
 #include <sod2/op/constant.hpp>
 #include <sod2/op/definition.hpp>
 #include <sod2/runtime/buffer.hpp>
+#include <sod2/runtime/detail/container.hpp>
 #include <sod2/runtime/program.hpp>
 
 namespace sod2 {
@@ -73,7 +74,8 @@ class session {
   /// what kernels report (index_range, value_range).
   status run(std::span<const tensor_view> inputs, std::span<const output_target> targets = {});
 
-  /// Output i of the last run.
+  /// Output i of the last run. A sequence or optional is the session's until the next run or bind,
+  /// whatever its target says.
   const tensor_view& output(std::size_t i) const { return active().outputs_[i]; }
   /// Any tensor of the root region, meaningful while it is live (for observers).
   const tensor_view& tensor(std::size_t i) const { return active().states_[0].views[i]; }
@@ -81,23 +83,15 @@ class session {
   bool bound() const { return bound_; }
   /// Bytes of the arena at the current binding; weights and caller's buffers excluded.
   /// What runs have added for sizes that only they know is included.
-  std::int64_t arena_bytes() const { return active().arena_bytes_ + active().grown_bytes_; }
+  std::int64_t arena_bytes() const {
+    return active().arena_bytes_ + active().grown_bytes_ + active().elements_.bytes();
+  }
   /// Largest sum of live bytes over the steps at the current binding, 64-byte alignment included:
   /// no layout of this order can be smaller.
   std::int64_t lower_bound_bytes() {
     if (active_ > 0) return variants_[active_ - 1].lower_bound_bytes();
     const program_segment& g = program_->root().segments[0];
     return g.layout.lower_bound({states_[0].sizes.data() + g.buffer_bytes, g.buffers});
-  }
-  /// Bytes and offsets of the arena's buffers at the current binding, for reports.
-  std::span<const std::int64_t> buffer_bytes() const {
-    const session& s = active();
-    const program_segment& g = s.program_->root().segments[0];
-    return {s.states_[0].sizes.data() + g.buffer_bytes, g.buffers};
-  }
-  std::span<const std::int64_t> buffer_offsets() const {
-    const session& s = active();
-    return {s.states_[0].offsets.data(), s.program_->root().segments[0].buffers};
   }
   /// Sum of all materialised intermediate tensors at the current binding, in bytes.
   std::int64_t intermediate_bytes() const {
@@ -110,6 +104,8 @@ class session {
     arena_.release();
     for (memory_block& b : blocks_) b.release();
     for (session& v : variants_) v.trim();
+    for (detail::container& c : containers_) c.forget();
+    elements_.release();
     grown_bytes_ = 0;
     bound_ = false;
   }
@@ -139,6 +135,8 @@ class session {
     std::vector<std::vector<std::int64_t>> dims;  // of carried values, then of slices read
     std::vector<stack> stacks;                    // scan outputs
     std::int64_t trip = 0, trips = -1;            // trips: -1 when only the body decides
+    std::int64_t batch = 0, batches = 1;          // Scan-8: samples
+    std::int64_t length = 0;                      // Scan-8: slices in each
     std::uint8_t enter = 1, go_on = 1;
     std::uint32_t first = 0;  // output of the body that is the first carried value
   };
@@ -257,12 +255,21 @@ class session {
   }
   /// At least `bytes` in block `b`, growing geometrically; `keep` keeps the content.
   status grow(std::uint32_t b, std::int64_t bytes, bool keep = false) {
+    if (rehearsing_) {
+      if (bytes > reserved_[b].bytes) reserved_[b].bytes = bytes;
+      block_data_[b] = arena_data_;
+      return {};
+    }
+    if (b < reserved_.size() && bytes <= reserved_[b].bytes) {
+      block_data_[b] = arena_data_ + reserved_[b].offset;
+      return {};
+    }
     memory_block& block = blocks_[b];
     const auto have = static_cast<std::int64_t>(block.bytes());
     if (bytes > have) {
       const std::int64_t wanted = bytes > 2 * have ? bytes : 2 * have;
       if (options_.memory_budget > 0 &&
-          arena_bytes_ + grown_bytes_ - have + wanted > options_.memory_budget)
+          arena_bytes_ + grown_bytes_ + elements_.bytes() - have + wanted > options_.memory_budget)
         return error(errc::budget,
                      "a run needs " + std::to_string(arena_bytes_ + grown_bytes_ - have + wanted) +
                          " bytes, the budget is " + std::to_string(options_.memory_budget));
@@ -312,7 +319,7 @@ class session {
         segment.layout.evaluate({st.sizes.data() + segment.buffer_bytes, segment.buffers},
                                 {st.offsets.data() + segment.buffer_first, segment.buffers});
     if (region == 0 && g == 0) {
-      arena_bytes_ = bytes;
+      arena_bytes_ = bytes + reserved_bytes_;
       SOD2_TRY(provide_arena());
       st.bases[0] = arena_data_;
     } else if (g == 0 && bytes <= st.lent_bytes) {
@@ -398,11 +405,13 @@ class session {
         return attach(region, segment, inputs, out);
       };
       if (binder != nullptr && binder->how != program_binder::mode::control) {
-        SOD2_TRY(named(resolve(r, st, step, *binder), step));
+        if (region != 0 || !recall(s)) SOD2_TRY(named(resolve(r, st, step, *binder), step));
         if (binder->how == program_binder::mode::values) SOD2_TRY(next_segment());
       }
       if (step.control != no_slot)
         SOD2_TRY(run_control(region, step));
+      else if (step.sequence != no_slot)
+        SOD2_TRY(named(run_sequence(region, step), step));
       else if (step.run != nullptr || step.tile != no_slot)
         SOD2_TRY(launch(r, st, step, binder));
       nodes_run_ += step.nodes;
@@ -418,6 +427,10 @@ class session {
     }
     if (!r.impossible.empty()) return error(errc::contradiction, r.impossible);
     for (const program_copy& c : r.copies) {
+      if (const program_tensor& t = r.tensors[c.from]; t.kind == storage_kind::container) {
+        SOD2_TRY(hand_on(out, c, t));
+        continue;
+      }
       const tensor_view& from = st.views[c.from];
       SOD2_TRY(provide(out, c.output, from, st.results[c.output]));
       copy_bytes(st.results[c.output].data, from);
@@ -507,417 +520,101 @@ class session {
 
   // ---- sizes that a run finds out ----
 
-  status bind_symbol(const program_binding& b, std::span<const std::int64_t> dims) {
-    std::int64_t rest = 0;
-    if (const errc e = b.rest.evaluate(symbol_values_, scratch_, {&rest, 1}); e != errc::ok)
-      return error(e);
-    const std::int64_t size = b.axis < dims.size() ? dims[b.axis] : -1;
-    if (size < 0) {  // a stack of no slices: any size will do
-      symbol_values_[b.symbol] = b.lo > 0 ? b.lo : 0;
-      return {};
-    }
-    const std::int64_t value = floor_div(size - rest, b.factor);
-    if (value * b.factor != size - rest || value < b.lo || value > b.hi)
-      return error(errc::assertion_failed, "a size is outside its bounds " + std::to_string(b.lo) +
-                                               ".." + std::to_string(b.hi))
-          .between(std::to_string(value), std::to_string(size));
-    symbol_values_[b.symbol] = value;
-    return {};
-  }
+  status bind_symbol(const program_binding& b, std::span<const std::int64_t> dims);
   /// Runs the operator's transfer function over the concrete inputs: shapes_ receives the outputs'
   /// dims, with upper bounds where only the kernel knows; open_axes_ says where.
   status resolve(const program_region& r, const region_state& st, const program_step& step,
-                 const program_binder& binder) {
-    dim_context context;
-    symbolic_domain domain(context);
-    std::vector<symbolic_fact> facts(step.input_count);
-    std::vector<const symbolic_fact*> inputs(step.input_count, nullptr);
-    for (std::uint32_t k = 0; k < step.input_count; ++k) {
-      const tensor_view v = operand(r, st, step.input_first + k);
-      if (!v.present()) continue;
-      constant_view c;
-      c.type = v.type;
-      c.dims = v.shape();
-      c.data = static_cast<const std::byte*>(v.data);
-      c.bytes = v.data == nullptr ? 0 : static_cast<std::size_t>(bytes_of_view(v));
-      read_constant(domain, c, facts[k]);
-      inputs[k] = &facts[k];
-    }
-    std::vector<symbolic_fact> outputs(binder.outputs);
-    attribute_source attributes;
-    attributes.graph = &binder;
-    attributes.find = [](const void* of, std::uint64_t, std::string_view name) {
-      for (const attribute& a : static_cast<const program_binder*>(of)->attributes)
-        if (a.name == name) return a.view();
-      return attribute_view{};
-    };
-    symbolic_transfer transfer(domain, inputs, outputs, attributes, binder.version);
-    symbolic_transfer::fresh_cache cache;
-    transfer.use_cache(cache);
-    SOD2_TRY(binder.forward(transfer));
-    shapes_.resize(shapes_.size() < outputs.size() ? outputs.size() : shapes_.size());
-    open_axes_.assign(outputs.size(), -1);
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      shapes_[k].clear();
-      for (std::size_t axis = 0; axis < outputs[k].dims.size(); ++axis) {
-        const dim d = outputs[k].dims[axis];
-        std::int64_t size = 0;
-        if (!domain.as_constant(d, size)) {
-          size = d.is_known() ? context.bounds(d).hi : infinity;
-          if (binder.how == program_binder::mode::values || size == infinity)
-            return error(errc::unsupported, "an output's size does not follow from the inputs");
-          open_axes_[k] = static_cast<int>(axis);
-        }
-        shapes_[k].push_back(size);
-      }
-      // A count that the inputs show is still the kernel's to report.
-      if (binder.how == program_binder::mode::counts && open_axes_[k] < 0)
-        for (const program_binding& b : binder.bindings)
-          if (b.operand == k) open_axes_[k] = static_cast<int>(b.axis);
-    }
-    return {};
-  }
+                 const program_binder& binder);
   /// What ran has the sizes that analysis found.
-  status verify(const program_region& r, const region_state& st, const program_step& step) const {
-    for (std::uint32_t k = 0; k < step.output_count; ++k) {
-      const std::uint32_t t = r.operands[step.output_first + k];
-      if (t == no_slot) continue;
-      const tensor_view& v = st.views[t];
-      for (std::uint32_t axis = 0; axis < v.rank; ++axis) {
-        const std::int64_t got = axis < shapes_[k].size() ? shapes_[k][axis] : -1;
-        if (got >= 0 && got != v.dims[axis])
-          return error(errc::dim_mismatch)
-              .at_node(step.name)
-              .at_tensor(r.tensors[t].name, static_cast<int>(axis))
-              .between(std::to_string(v.dims[axis]), std::to_string(got));
-      }
-    }
-    return {};
+  status verify(const program_region& r, const region_state& st, const program_step& step) const;
+
+  // ---- upper bounds ----
+
+  /// Lays out the root, with room for what its run can come to where a bound is known.
+  status begin_root();
+  void rehearse();
+  /// The sizes that resolve would find at the root's step, where the rehearsal found them already.
+  bool recall(std::size_t step);
+  /// Does `bind` know the elements of the operand?
+  static bool is_settled(const program_region& r, std::uint32_t operand) {
+    const storage_kind kind = r.tensors[r.operands[operand]].kind;
+    return kind == storage_kind::constant || kind == storage_kind::host;
   }
 
   // ---- outputs of regions ----
 
+  /// Output of the region that is a sequence or optional.
+  status hand_on(const sink& out, const program_copy& c, const program_tensor& from);
+  status provide_element(const sink& out, std::uint32_t k, tensor_view& result);
   /// Gives output k, whose shape is that of `shape`, a place.
-  status provide(const sink& out, std::uint32_t k, const tensor_view& shape, tensor_view& result) {
-    result = shape;
-    result.data = nullptr;
-    if (out.step == nullptr) return provide_root(out, k, result);
-    if (out.loop != nullptr) return provide_trip(out, k, result);
-    return provide_step(out, k, bytes_of_view(result), result.data);
-  }
-  status provide_root(const sink& out, std::uint32_t k, tensor_view& result) {
-    const output_target target = out.targets.empty() ? output_target{} : out.targets[k];
-    const auto bytes = static_cast<std::size_t>(bytes_of_view(result));
-    const std::string& name = program_->outputs()[k].name;
-    switch (target.how) {
-      case output_target::protocol::session_owned:
-        if (!owned_[k].reserve(bytes)) return error(errc::out_of_memory);
-        result.data = owned_[k].data();
-        break;
-      case output_target::protocol::buffer:
-        if (bytes > target.capacity)
-          return error(errc::buffer_too_small, "output needs " + std::to_string(bytes) +
-                                                   " bytes, the buffer has " +
-                                                   std::to_string(target.capacity))
-              .at_tensor(name);
-        result.data = target.data;
-        break;
-      case output_target::protocol::callback:
-        result.data =
-            target.allocate(target.context, k, result.dims, result.rank, result.type, bytes);
-        if (result.data == nullptr && bytes > 0) return error(errc::out_of_memory).at_tensor(name);
-        break;
-    }
-    outputs_[k] = result;
-    return {};
-  }
+  status provide(const sink& out, std::uint32_t k, const tensor_view& shape, tensor_view& result);
+  status provide_root(const sink& out, std::uint32_t k, tensor_view& result);
   /// The step's own output k: the tensor, where its size was known, else its block.
-  status provide_step(const sink& out, std::uint32_t k, std::int64_t bytes, void*& data) {
-    const program_region& r = program_->regions()[out.parent];
-    const program_control& c = r.controls[out.step->control];
-    const std::uint32_t t =
-        k < out.step->output_count ? r.operands[out.step->output_first + k] : no_slot;
-    if (t == no_slot || r.tensors[t].kind == storage_kind::block) {
-      SOD2_TRY(grow(c.block_first + k, bytes));
-      data = block_data_[c.block_first + k];
-      return {};
-    }
-    const tensor_view& v = states_[out.parent].views[t];
-    if (bytes_of_view(v) != bytes)
-      return error(errc::dim_mismatch, "a result has other bytes than its node says")
-          .at_node(out.step->name)
-          .at_tensor(r.tensors[t].name)
-          .between(std::to_string(bytes_of_view(v)), std::to_string(bytes));
-    data = v.data;
-    return {};
-  }
-  status provide_trip(const sink& out, std::uint32_t k, tensor_view& result) {
-    const program_region& r = program_->regions()[out.parent];
-    const program_control& c = r.controls[out.step->control];
-    loop_state& loop = *out.loop;
-    const std::int64_t bytes = bytes_of_view(result);
-    if (k < loop.first) {
-      result.data = &loop.go_on;
-      return {};
-    }
-    k -= loop.first;
-    const auto made = c.carried + static_cast<std::uint32_t>(loop.stacks.size());
-    if (k < c.carried) {
-      // Two blocks take turns: a trip reads one and writes the other.
-      const std::uint32_t b =
-          c.block_first + made + 2 * k + static_cast<std::uint32_t>(loop.trip & 1);
-      SOD2_TRY(grow(b, bytes));
-      result.data = block_data_[b];
-      return {};
-    }
-    const std::uint32_t which = k - c.carried;
-    loop_state::stack& stack = loop.stacks[which];
-    if (loop.trip == 0) {
-      stack.dims.assign(result.dims, result.dims + result.rank);
-      stack.bytes = bytes;
-      stack.axis = which < c.output_axes.size() ? c.output_axes[which] : 0;
-      if (stack.axis < 0) stack.axis += result.rank + 1;
-      if (stack.axis < 0 || stack.axis > static_cast<std::int64_t>(result.rank))
-        return error(errc::axis_range).at_node(out.step->name);
-    }
-    for (std::uint32_t axis = 0; axis < result.rank; ++axis)
-      if (stack.dims[axis] != result.dims[axis])
-        return error(errc::dim_mismatch, "a scan output changes its shape from trip to trip")
-            .at_node(out.step->name)
-            .between(std::to_string(stack.dims[axis]), std::to_string(result.dims[axis]));
-    const std::uint32_t t =
-        k < out.step->output_count ? r.operands[out.step->output_first + k] : no_slot;
-    if (t != no_slot && r.tensors[t].kind != storage_kind::block) {
-      const tensor_view& whole = states_[out.parent].views[t];
-      if ((loop.trip + 1) * bytes > bytes_of_view(whole))
-        return error(errc::dim_mismatch, "more slices than the output has room for")
-            .at_node(out.step->name)
-            .at_tensor(r.tensors[t].name);
-      stack.base = static_cast<std::byte*>(whole.data);
-    } else {
-      const std::uint32_t b = c.block_first + k;
-      SOD2_TRY(grow(b, (loop.trips >= 0 ? loop.trips : loop.trip + 1) * bytes, loop.trip > 0));
-      stack.base = block_data_[b];
-    }
-    if (stack.axis == 0) {
-      result.data = stack.base + slice_at(c.output_backwards, which, loop) * bytes;
-      return {};
-    }
-    const std::uint32_t stage = c.block_first + made + 2 * c.carried + which;
-    SOD2_TRY(grow(stage, bytes));
-    result.data = block_data_[stage];
-    return {};
-  }
+  status provide_step(const sink& out, std::uint32_t k, std::int64_t bytes, void*& data);
+  status provide_trip(const sink& out, std::uint32_t k, tensor_view& result);
   static std::int64_t slice_at(const std::vector<std::uint8_t>& backwards, std::size_t k,
-                               const loop_state& loop) {
-    return k < backwards.size() && backwards[k] != 0 ? loop.trips - 1 - loop.trip : loop.trip;
-  }
-  /// Copies one slice along `axis` out of (or into) a whole tensor whose dim there is `extent`.
+                               const loop_state& loop);
+  /// Copies `count` slices from `first` on along `axis` out of a whole tensor, or into it.
+  static void copy_part(const tensor_view& whole, std::byte* part, std::size_t axis,
+                        std::int64_t first, std::int64_t count, bool out_of);
+  /// One slice of a whole tensor whose dim along `axis` is `extent`.
   static void copy_slice(std::byte* whole, std::byte* slice, std::span<const std::int64_t> dims,
                          std::int64_t axis, std::int64_t extent, std::int64_t at, dtype type,
-                         bool gather) {
-    std::int64_t outer = 1, inner = static_cast<std::int64_t>(bytes_of(type));
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      (static_cast<std::int64_t>(i) < axis ? outer : inner) *= dims[i];
-    if (inner == 0) return;
-    for (std::int64_t o = 0; o < outer; ++o) {
-      std::byte* const w = whole + (o * extent + at) * inner;
-      std::byte* const s = slice + o * inner;
-      std::memcpy(gather ? s : w, gather ? w : s, static_cast<std::size_t>(inner));
-    }
-  }
+                         bool gather);
+  static void copy_parts(std::byte* whole, std::byte* part, std::int64_t outer, std::int64_t inner,
+                         std::int64_t extent, std::int64_t first, std::int64_t count, bool out_of);
 
   // ---- control flow ----
 
-  status run_control(std::uint32_t region, const program_step& step) {
-    const program_region& r = program_->regions()[region];
-    const program_control& c = r.controls[step.control];
-    if (step.workspace != no_slot) {
-      const region_state& st = states_[region];
-      const std::uint32_t g = r.segment_of_buffer[step.workspace];
-      const program_segment& segment = r.segments[g];
-      for (std::uint32_t inner : c.regions) {
-        if (inner == no_slot) continue;
-        states_[inner].lent = st.bases[g] + st.offsets[step.workspace];
-        states_[inner].lent_bytes =
-            st.sizes[segment.buffer_bytes + (step.workspace - segment.buffer_first)];
-      }
-    }
-    return c.what == program_control::kind::branch ? run_branch(region, step, c)
-                                                   : run_trips(region, step, c);
-  }
-  status run_branch(std::uint32_t region, const program_step& step, const program_control& c) {
-    const program_region& r = program_->regions()[region];
-    std::size_t arm = c.regions[0] == no_slot ? 1 : 0;
-    if (c.regions[0] != no_slot && c.regions[1] != no_slot) {
-      const tensor_view condition = operand(r, states_[region], step.input_first);
-      if (condition.count() != 1)
-        return error(errc::value_range, "a condition has one element").at_node(step.name);
-      arm = *condition.as<std::uint8_t>() != 0 ? 0 : 1;
-    }
-    sink out;
-    out.parent = region;
-    out.step = &step;
-    // The selected arm comes last and overwrites what the other one left.
-    if (program_->all_branches() && c.regions[1 - arm] != no_slot)
-      (void)execute(c.regions[1 - arm], {}, out);
-    SOD2_TRY(execute(c.regions[arm], {}, out));
-    const auto& results = states_[c.regions[arm]].results;
-    if (shapes_.size() < results.size()) shapes_.resize(results.size());
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      shapes_[k].clear();
-      for (std::int64_t d : results[k].shape()) shapes_[k].push_back(d);
-    }
-    return {};
-  }
+  /// SequenceMap.
+  status run_map(std::uint32_t region, const program_step& step, const program_control& c);
+  status run_control(std::uint32_t region, const program_step& step);
+  status run_branch(std::uint32_t region, const program_step& step, const program_control& c);
   /// Loop and Scan.
-  status run_trips(std::uint32_t region, const program_step& step, const program_control& c) {
-    const program_region& r = program_->regions()[region];
-    region_state& st = states_[region];
-    const program_region& body = program_->regions()[c.regions[0]];
-    loop_state& loop = loops_[c.index];
-    const bool scan = c.what == program_control::kind::scan;
-    loop.first = scan ? 0 : 1;
-    const std::uint32_t initial = scan ? 0 : 2;
-    const std::size_t scanned = c.input_axes.size();
-    // An impossible body has no results; it only says why when it is entered.
-    const std::size_t made =
-        body.impossible.empty() ? body.results.size() - loop.first : step.output_count;
-    loop.stacks.resize(made - c.carried);
-    loop.inputs.resize(initial + c.carried + scanned);
-    loop.dims.resize(c.carried + scanned);
-    for (std::uint32_t k = 0; k < c.carried; ++k) {
-      tensor_view v = operand(r, st, step.input_first + initial + k);
-      loop.dims[k].assign(v.dims, v.dims + v.rank);
-      v.dims = loop.dims[k].data();
-      loop.inputs[initial + k] = v;
-    }
-    loop.trips = -1;
-    loop.enter = 1;
-    std::int64_t limit = INT64_MAX;
-    if (scan) {
-      SOD2_TRY(open_slices(r, st, step, c, loop));
-      limit = loop.trips;
-    } else {
-      if (const tensor_view m = operand(r, st, step.input_first); m.present())
-        limit = *m.as<std::int64_t>();
-      if (const tensor_view go = operand(r, st, step.input_first + 1); go.present())
-        loop.enter = *go.as<std::uint8_t>();
-      loop.inputs[0] = {&loop.trip, nullptr, 0, dtype::i64};
-      loop.inputs[1] = {&loop.enter, nullptr, 0, dtype::boolean};
-    }
-    sink out;
-    out.parent = region;
-    out.step = &step;
-    out.loop = &loop;
-    loop.go_on = loop.enter;
-    for (loop.trip = 0; loop.trip < limit && loop.go_on != 0; ++loop.trip) {
-      for (std::size_t k = 0; k < scanned; ++k) SOD2_TRY(read_slice(r, st, step, c, loop, k));
-      loop.enter = loop.go_on;
-      SOD2_TRY(execute(c.regions[0], loop.inputs, out));
-      const auto& results = states_[c.regions[0]].results;
-      for (std::uint32_t k = 0; k < c.carried; ++k) {
-        tensor_view v = results[loop.first + k];
-        loop.dims[k].assign(v.dims, v.dims + v.rank);
-        v.dims = loop.dims[k].data();
-        loop.inputs[initial + k] = v;
-      }
-      for (std::size_t k = 0; k < loop.stacks.size(); ++k) {
-        const loop_state::stack& s = loop.stacks[k];
-        if (s.axis == 0) continue;
-        const tensor_view& v = results[loop.first + c.carried + k];
-        copy_slice(s.base, static_cast<std::byte*>(v.data), s.dims, s.axis, loop.trips,
-                   slice_at(c.output_backwards, k, loop), v.type, false);
-      }
-    }
-    return close_trips(region, step, c, loop, initial, made);
-  }
+  status run_trips(std::uint32_t region, const program_step& step, const program_control& c);
   status open_slices(const program_region& r, const region_state& st, const program_step& step,
-                     const program_control& c, loop_state& loop) {
-    for (std::size_t k = 0; k < c.input_axes.size(); ++k) {
-      const tensor_view whole =
-          operand(r, st, step.input_first + c.carried + static_cast<std::uint32_t>(k));
-      std::int64_t axis = c.input_axes[k];
-      if (axis < 0) axis += whole.rank;
-      if (axis < 0 || axis >= static_cast<std::int64_t>(whole.rank))
-        return error(errc::axis_range).at_node(step.name);
-      const std::int64_t n = whole.dims[axis];
-      if (loop.trips >= 0 && loop.trips != n)
-        return error(errc::dim_mismatch, "scan inputs differ in length")
-            .at_node(step.name)
-            .between(std::to_string(loop.trips), std::to_string(n));
-      loop.trips = n;
-      auto& dims = loop.dims[c.carried + k];
-      dims.clear();
-      for (std::uint32_t i = 0; i < whole.rank; ++i)
-        if (static_cast<std::int64_t>(i) != axis) dims.push_back(whole.dims[i]);
-      loop.inputs[c.carried + k] = {nullptr, dims.data(), whole.rank - 1, whole.type};
-    }
-    return {};
-  }
+                     const program_control& c, loop_state& loop);
   status read_slice(const program_region& r, const region_state& st, const program_step& step,
-                    const program_control& c, loop_state& loop, std::size_t k) {
-    const tensor_view whole =
-        operand(r, st, step.input_first + c.carried + static_cast<std::uint32_t>(k));
-    tensor_view& slice = loop.inputs[c.carried + k];
-    std::int64_t axis = c.input_axes[k];
-    if (axis < 0) axis += whole.rank;
-    const std::int64_t at = slice_at(c.input_backwards, k, loop);
-    const std::int64_t bytes = bytes_of_view(slice);
-    auto* const data = static_cast<std::byte*>(whole.data);
-    if (axis == 0) {
-      slice.data = data == nullptr ? nullptr : data + at * bytes;
-      return {};
-    }
-    const std::uint32_t b =
-        c.block_first + c.carried + static_cast<std::uint32_t>(loop.stacks.size()) + 2 * c.carried +
-        static_cast<std::uint32_t>(loop.stacks.size()) + static_cast<std::uint32_t>(k);
-    SOD2_TRY(grow(b, bytes));
-    slice.data = block_data_[b];
-    copy_slice(data, block_data_[b], slice.shape(), axis, loop.trips, at, whole.type, true);
-    return {};
-  }
+                    const program_control& c, loop_state& loop, std::size_t k);
+  /// Input k of a scan, its sample at hand where they are batched.
+  tensor_view scanned(const program_region& r, const region_state& st, const program_step& step,
+                      const program_control& c, const loop_state& loop, std::size_t k) const;
+  /// The trips of the sample at hand, where their lengths are given.
+  status shorten(const program_region& r, const region_state& st, const program_step& step,
+                 const program_control& c, loop_state& loop) const;
+  /// The results of one sample go to their part of the outputs.
+  status close_batch(std::uint32_t region, const program_step& step, const program_control& c,
+                     loop_state& loop);
   /// Hands the last carried values on and tells the shapes of all outputs.
   status close_trips(std::uint32_t region, const program_step& step, const program_control& c,
-                     loop_state& loop, std::uint32_t initial, std::size_t made) {
-    const program_region& r = program_->regions()[region];
-    const program_region& body = program_->regions()[c.regions[0]];
-    sink out;
-    out.parent = region;
-    out.step = &step;
-    if (shapes_.size() < made) shapes_.resize(made);
-    for (std::uint32_t k = 0; k < made; ++k) {
-      const std::uint32_t t = k < step.output_count ? r.operands[step.output_first + k] : no_slot;
-      const bool own = t == no_slot || r.tensors[t].kind == storage_kind::block;
-      shapes_[k].clear();
-      if (k < c.carried) {
-        const tensor_view& last = loop.inputs[initial + k];
-        for (std::int64_t d : last.shape()) shapes_[k].push_back(d);
-        if (own && loop.trip > 0) {  // it stays where the last trip wrote it
-          block_data_[c.block_first + k] = static_cast<std::byte*>(last.data);
-          continue;
-        }
-        void* data = nullptr;
-        SOD2_TRY(provide_step(out, k, bytes_of_view(last), data));
-        copy_bytes(data, last);
-        continue;
-      }
-      const loop_state::stack& s = loop.stacks[k - c.carried];
-      if (loop.trip > 0) {
-        for (std::int64_t d : s.dims) shapes_[k].push_back(d);
-        shapes_[k].insert(static_cast<std::size_t>(s.axis), loop.trip);
-        continue;
-      }
-      if (own) SOD2_TRY(grow(c.block_first + k, 0));
-      const std::uint32_t rank =
-          body.impossible.empty() ? body.tensors[body.results[loop.first + k]].rank + 1 : 1;
-      std::int64_t axis = k - c.carried < c.output_axes.size() ? c.output_axes[k - c.carried] : 0;
-      if (axis < 0) axis += rank;
-      for (std::uint32_t i = 0; i < rank; ++i)
-        shapes_[k].push_back(static_cast<std::int64_t>(i) == axis ? 0 : -1);
-    }
-    return {};
+                     loop_state& loop, std::uint32_t initial, std::size_t made);
+
+  // ---- sequences and optionals ----
+
+  status run_sequence(std::uint32_t region, const program_step& step);
+  /// A new element of `to`, of the type and dims of `like`, in front of element `at`.
+  status add_element(detail::container& to, std::size_t at, const tensor_view& like,
+                     tensor_view& made);
+  /// Room for the step's tensor output 0, of the type and dims of `like`.
+  status open_tensor(const program_region& r, const region_state& st, const program_step& step,
+                     const tensor_view& like, tensor_view& made);
+  status split_to_sequence(const program_region& r, const region_state& st,
+                           const program_step& step, const program_sequence& q,
+                           detail::container& to);
+  status concat_from_sequence(const program_region& r, const region_state& st,
+                              const program_step& step, const program_sequence& q,
+                              const detail::container& from);
+  detail::container& container_of(const program_region& r, std::uint32_t operand) {
+    return containers_[r.tensors[r.operands[operand]].storage];
   }
+  /// Bytes that elements may take.
+  std::int64_t element_limit() const {
+    return options_.memory_budget > 0 ? options_.memory_budget - arena_bytes_ - grown_bytes_
+                                      : INT64_MAX;
+  }
+  /// Brings the caller's sequences and optionals, and forgets what the last run left.
+  void open_containers(std::span<const tensor_view> inputs);
+  static status check_container(const program_input& in, const tensor_view& t);
 
   const program* program_;
   session_options options_;
@@ -925,6 +622,15 @@ class session {
   std::byte* arena_data_ = nullptr;
   std::vector<memory_block> owned_, blocks_;
   std::vector<std::byte*> block_data_;  // where block i is: its own memory, or a loop's
+  /// Upper bounds: bytes of the arena that are block i's.
+  struct reservation {
+    std::int64_t bytes = 0, offset = 0;
+  };
+  std::vector<reservation> reserved_;
+  std::int64_t reserved_bytes_ = 0;
+  bool rehearsing_ = false;
+  detail::element_pool elements_;
+  std::vector<detail::container> containers_;
   std::vector<region_state> states_;
   std::vector<loop_state> loops_;
   std::vector<session> variants_;
@@ -932,6 +638,13 @@ class session {
   std::vector<std::int64_t> symbol_values_, scratch_, staged_, bound_values_, wanted_values_;
   std::vector<small_vector<std::int64_t, 8>> shapes_;  // of the outputs of the step at hand
   std::vector<int> open_axes_;
+  /// What resolve finds at a step of the root, while that follows from the binding alone.
+  struct foreseen {
+    bool known = false;
+    std::vector<small_vector<std::int64_t, 8>> shapes;
+    std::vector<int> open_axes;
+  };
+  std::vector<foreseen> foreseen_;
   std::vector<std::int64_t> counts_;
   std::vector<tensor_view> operands_, outputs_;
   std::int64_t arena_bytes_ = 0, grown_bytes_ = 0;

@@ -10,7 +10,11 @@
 
 namespace sod2 {
 
-enum class fact_kind : std::uint8_t { undefined, tensor, sequence, optional };
+/// `optional_sequence`: an optional whose element is a sequence.
+enum class fact_kind : std::uint8_t { undefined, tensor, sequence, optional, optional_sequence };
+
+/// Sequences and optionals.
+constexpr bool is_container(fact_kind k) { return k > fact_kind::tensor; }
 
 /// Lattice of ranks: undefined > known > unknown.
 enum class rank_state : std::uint8_t { undefined, known, unknown };
@@ -24,8 +28,8 @@ inline constexpr std::size_t max_tracked_elements = 64;
 /// unknown. `elements` holds the row-major elements when `has_value`; integers and booleans are
 /// integer expressions, floats are `real` expressions (over plain integers the bits of a double);
 /// single elements may be unknown.
-/// Sequences and optionals: type, rank and dims describe the join of the elements, `length` the
-/// number of elements (0 or 1 for an optional).
+/// Sequences and optionals: type, rank and dims describe the join of the elements (undefined while
+/// there is none), `length` the number of elements (0 or 1 for an optional).
 template <class V>
 struct basic_fact {
   fact_kind kind = fact_kind::undefined;

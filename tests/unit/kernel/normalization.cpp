@@ -129,3 +129,43 @@ TEST_CASE("MeanVarianceNormalization") {
       check_close(c.outputs[0], expected, 1e-4, 1e-4);
     }
 }
+
+TEST_CASE("BatchNormalization in training mode: statistics of the batch, running ones beside") {
+  random_source rng;
+  for (const shape& dims : {shape{2, 3, 4, 5}, shape{5, 1}, shape{3, 7, 1}, shape{1, 2, 9, 1, 2}}) {
+    const i64 channels = dims[1];
+    const tensor x = rng.fill(dtype::f32, dims, -3, 5);
+    const auto per_channel = [&](double lo) { return rng.fill(dtype::f32, {channels}, lo, 2); };
+    const std::vector<tensor> in{x, per_channel(-2), per_channel(-2), per_channel(-2),
+                                 per_channel(0.1)};
+    tensor y(dtype::f32, dims), mean(dtype::f32, {channels}), variance(dtype::f32, {channels});
+    for (i64 k = 0; k < channels; ++k) {
+      double sum = 0, squares = 0, n = 0;
+      for_each_index(dims, [&](const shape& at, i64 i) {
+        if (at[1] != k) return;
+        sum += x.value(i);
+        squares += x.value(i) * x.value(i);
+        n += 1;
+      });
+      const double m = sum / n, v = squares / n - m * m;
+      for_each_index(dims, [&](const shape& at, i64 i) {
+        if (at[1] == k)
+          y.set(i, (x.value(i) - m) / std::sqrt(v + 0.01) * in[1].value(k) + in[2].value(k));
+      });
+      mean.set(k, in[3].value(k) * 0.75 + m * 0.25);
+      variance.set(k, in[4].value(k) * 0.75 + v * 0.25);
+    }
+    call c;
+    c.name = "BatchNormalization";
+    c.version = 15;
+    c.attrs.set("training_mode", i64{1}).set("epsilon", 0.01).set("momentum", 0.75);
+    c.inputs = in;
+    c.outputs = {tensor(dtype::f32, dims), tensor(dtype::f32, {channels}),
+                 tensor(dtype::f32, {channels})};
+    c.threads = 2;
+    REQUIRE(c.run() == sod2::errc::ok);
+    check_close(c.outputs[0], y, 1e-3, 1e-3);
+    check_close(c.outputs[1], mean);
+    check_close(c.outputs[2], variance, 1e-3, 1e-3);
+  }
+}

@@ -12,6 +12,7 @@ struct resize_case {
   bool exclude = false, antialias = false;
   double extrapolation = 0;
   bool old = false;  // Resize-10
+  bool by_sizes = false;
 };
 
 double source_of(const resize_case& r, i64 o, double scale, i64 in, i64 out, double start,
@@ -24,7 +25,8 @@ double source_of(const resize_case& r, i64 o, double scale, i64 in, i64 out, dou
     return n / 2 * (1 - adjust) + (x + 0.5) / scale - 0.5;
   }
   if (r.coordinates == "pytorch_half_pixel") return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-  if (r.coordinates == "align_corners") return out > 1 ? x * (n - 1) / (m - 1) : 0;
+  if (r.coordinates == "align_corners")  // of a length that is not cut to a whole number
+    return out > 1 ? x * (n - 1) / ((r.by_sizes ? m : scale * n) - 1) : 0;
   if (r.coordinates == "asymmetric") return x / scale;
   if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
   return out > 1 ? start * (n - 1) + x * (end - start) * (n - 1) / (m - 1)
@@ -131,6 +133,7 @@ TEST_CASE("Resize: every mode, coordinate rule and rounding") {
     r.antialias = r.mode != "nearest" && rng.integer(0, 2) == 0;
     r.extrapolation = 7;
     const bool by_sizes = rng.integer(0, 1) == 0;
+    r.by_sizes = by_sizes;
     const int rank = static_cast<int>(rng.integer(1, 4));
     shape dims, out;
     std::vector<double> scales, roi;

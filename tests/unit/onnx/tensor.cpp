@@ -207,3 +207,27 @@ TEST_CASE("a tensor survives writing and reading") {
   REQUIRE(back);
   CHECK(back->tensor.strings == std::vector<std::string>{"hello"});
 }
+
+TEST_CASE("sequences and optionals") {
+  using sod2::fact_kind;
+  using sod2::onnx::read_list;
+  const message a = raw<float>("a", dtype::f32, {2}, {1, 2});
+  const message b = raw<float>("b", dtype::f32, {1}, {3});
+  const message both =
+      message().text(field::sequence_tensors, a.bytes()).text(field::sequence_tensors, b.bytes());
+  const auto check = [](const message& m, fact_kind kind, bool has_value, std::size_t count) {
+    const auto list = read_list(m.bytes(), kind);
+    REQUIRE(list);
+    CHECK(list->has_value == has_value);
+    REQUIRE(list->elements.size() == count);
+    if (count > 1) CHECK(elements<float>(list->elements[1].tensor) == std::vector<float>{3});
+  };
+  check(both, fact_kind::sequence, true, 2);
+  check(message(), fact_kind::sequence, true, 0);
+  check(message().text(field::optional_tensor, a.bytes()), fact_kind::optional, true, 1);
+  check(message(), fact_kind::optional, false, 0);
+  check(message().text(field::optional_sequence, both.bytes()), fact_kind::optional_sequence, true,
+        2);
+  check(message().text(field::optional_sequence, ""), fact_kind::optional_sequence, true, 0);
+  CHECK(!read_list(message().text(field::sequence_tensors, "\x0a").bytes(), fact_kind::sequence));
+}

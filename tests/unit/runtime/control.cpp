@@ -6,58 +6,21 @@
 #include <cstring>
 #include <functional>
 
-#include "unit/runtime/support.hpp"
+#include "unit/runtime/regions.hpp"
 
 using namespace sod2;
+using test::careful;
 using test::compiled;
+using test::control;
+using test::flag;
+using test::formal;
+using test::must;
+using test::number;
+using test::shape_of;
 using test::tensor;
 
 namespace {
 std::int64_t one[1] = {1};
-
-tensor_view flag(std::uint8_t& b) { return {&b, nullptr, 0, dtype::boolean}; }
-tensor_view number(std::int64_t& n) { return {&n, nullptr, 0, dtype::i64}; }
-
-/// A node with sub-graphs, built by `fill` inside each new scope.
-std::vector<value_id> control(graph& g, std::string op, std::vector<value_id> inputs,
-                              std::size_t outputs,
-                              std::vector<std::pair<std::string, std::function<void()>>> scopes,
-                              std::vector<attribute> attributes = {}) {
-  graph::node n;
-  n.op = std::move(op);
-  n.inputs = std::move(inputs);
-  n.attributes = std::move(attributes);
-  for (auto& [name, fill] : scopes) {
-    const scope_id s = g.add_scope(name);
-    const scope_id outer = g.enter(s);
-    fill();
-    g.enter(outer);
-    n.scopes.push_back(s);
-  }
-  for (std::size_t k = 0; k < outputs; ++k) n.outputs.push_back(g.add_value());
-  const auto made = n.outputs;
-  g.add_node(std::move(n));
-  return made;
-}
-/// An input of the current scope whose type and shape follow from outside.
-value_id formal(graph& g, std::string name) {
-  const scope_id here = g.enter(scope_id{});
-  g.enter(here);
-  const value_id v = g.add_value(std::move(name));
-  g.scopes()[here.index].inputs.push_back(v);
-  return v;
-}
-session_options careful() {
-  session_options o;
-  o.poison = true;
-  return o;
-}
-void must(const status& s) {
-  if (!s) FAIL(s.error().text());
-}
-std::vector<std::int64_t> shape_of(const tensor_view& t) {
-  return {t.shape().begin(), t.shape().end()};
-}
 }  // namespace
 
 TEST_CASE("a branch runs the taken arm alone and captures without copies") {
@@ -623,4 +586,51 @@ TEST_CASE("counts inside branches inside loops, captured across two levels") {
   const std::int64_t before = s.arena_bytes();
   for (int k = 0; k < 20; ++k) must(s.run(std::vector<tensor_view>{in.view(), number(n)}));
   CHECK(s.arena_bytes() == before);
+}
+
+TEST_CASE("a count of which only the size is read") {
+  graph g;
+  const value_id x = g.input("x", dtype::f32, {"N"});
+  g.output(g.op("Shape", {g.op("NonZero", {x})}));
+  const program p = compiled(g);
+  session s(p, careful());
+  const tensor in{{5}, {1, 0, 2, 0, 3}};
+  must(s.run(std::vector<tensor_view>{in.view()}));
+  CHECK(s.output(0).as<std::int64_t>()[0] == 1);
+  CHECK(s.output(0).as<std::int64_t>()[1] == 3);
+}
+
+TEST_CASE("a scan of opset 8 runs sample by sample, each as long as it is") {
+  for (bool with_lengths : {false, true}) {
+    graph g;
+    const value_id lengths = with_lengths ? g.input("lengths", dtype::i64, {"B"}) : absent;
+    const value_id start = g.input("start", dtype::f32, {"B", 2});
+    const value_id x = g.input("x", dtype::f32, {"B", "L", 2});
+    const auto out = control(g, "Scan", {lengths, start, x}, 2,
+                             {{"body",
+                               [&] {
+                                 const value_id sum = formal(g, "sum"), slice = formal(g, "slice");
+                                 const value_id next = g.op("Add", {sum, slice});
+                                 g.output(next);
+                                 g.output(g.op("Identity", {next}));
+                               }}},
+                             {{"num_scan_inputs", 1}});
+    g.nodes().back().opset = 8;
+    g.output(out[0]);
+    g.output(out[1]);
+    const program p = compiled(g);
+    session s(p, careful());
+    const tensor first = tensor::random({3, 2}, 1), in = tensor::random({3, 4, 2}, 2);
+    std::int64_t given[3] = {4, 1, 2}, three = 3;
+    std::vector<tensor_view> inputs{first.view(), in.view()};
+    if (with_lengths) inputs.insert(inputs.begin(), {given, &three, 1, dtype::i64});
+    must(s.run(inputs));
+    tensor sums = first, all{{3, 4, 2}, std::vector<float>(24)};
+    for (std::size_t b = 0; b < 3; ++b)
+      for (std::size_t t = 0; t < (with_lengths ? static_cast<std::size_t>(given[b]) : 4U); ++t)
+        for (std::size_t k = 0; k < 2; ++k)
+          all.data[(b * 4 + t) * 2 + k] = sums.data[b * 2 + k] += in.data[(b * 4 + t) * 2 + k];
+    CHECK(test::close(tensor::of(s.output(0)), sums));
+    CHECK(test::close(tensor::of(s.output(1)), all));
+  }
 }

@@ -126,6 +126,66 @@ inline errc run_rms_normalization(const kernel_args& args) {
   });
 }
 
+// ---- BatchNormalization (14, 15) in training mode
+// ---------------------------------------------------------------------
+
+struct batch_statistics_state {
+  double epsilon = 1e-5, momentum = 0.9;
+};
+inline result<kernel_state> prepare_batch_statistics(const prepare_args& args) {
+  if (args.attributes.integer("training_mode", 0) == 0)
+    return error(errc::unsupported, "BatchNormalization without training mode is no kernel");
+  if (!is_float(input_type(args, 0)))
+    return error(errc::type_mismatch, "BatchNormalization works on floats");
+  return own(new (std::nothrow) batch_statistics_state{args.attributes.real("epsilon", 1e-5),
+                                                       args.attributes.real("momentum", 0.9)});
+}
+/// (N, C, ...) by the mean and the population variance of each channel; outputs 1 and 2 are the
+/// running statistics, input * momentum + batch * (1 - momentum).
+inline errc run_batch_statistics(const kernel_args& args) {
+  const auto& s = state_of<batch_statistics_state>(args);
+  const tensor_view &x = args.inputs[0], &y = args.outputs[0];
+  if (x.rank < 2) return errc::rank_mismatch;
+  const i64 batch = x.dims[0], channels = x.dims[1], plane = product_of(x, 2, x.rank);
+  for (std::size_t k = 1; k < 5; ++k)
+    if (args.inputs[k].count() != channels) return errc::channels;
+  return with_real(x.type, [&]<class T>() {
+    parallel_parts(
+        args.pool, channels, 30000 / (batch * plane + 1) + 1, [&](i64, i64 begin, i64 end) {
+          for (i64 c = begin; c < end; ++c) {
+            const auto each = [&](auto&& f) {
+              for (i64 n = 0; n < batch; ++n)
+                for (i64 i = 0; i < plane; ++i) f((n * channels + c) * plane + i);
+            };
+            const auto count = static_cast<double>(batch * plane);
+            double sum = 0, squares = 0;
+            each([&](i64 at) { sum += static_cast<double>(widen(x.as<const T>()[at])); });
+            const double mean = sum / count;
+            each([&](i64 at) {
+              const double d = static_cast<double>(widen(x.as<const T>()[at])) - mean;
+              squares += d * d;
+            });
+            const double variance = squares / count;
+            const double factor = real_at(args.inputs[1], c) / std::sqrt(variance + s.epsilon);
+            const double shift = real_at(args.inputs[2], c);
+            each([&](i64 at) {
+              const double v = static_cast<double>(widen(x.as<const T>()[at]));
+              y.as<T>()[at] = convert_value<T>((v - mean) * factor + shift);
+            });
+            const double batch_value[] = {mean, variance};
+            for (std::size_t k = 0; k < 2; ++k) {
+              if (args.outputs.size() <= k + 1 || !args.outputs[k + 1].present()) continue;
+              const double running =
+                  real_at(args.inputs[3 + k], c) * s.momentum + batch_value[k] * (1 - s.momentum);
+              with_storage(args.outputs[k + 1].type, [&]<class U>() {
+                args.outputs[k + 1].as<U>()[c] = convert_value<U>(running);
+              });
+            }
+          }
+        });
+  });
+}
+
 // ---- LpNormalization (1, 22)
 // ---------------------------------------------------------------------
 

@@ -210,13 +210,14 @@ inline status lower_identity(const lowering& l) {
   return l.done(l.in[0]);
 }
 
+/// Is it known that the node runs at inference?
+inline bool dropout_passes(const prepare_args& args) {
+  double training = 0;
+  return args.inputs.size() < 3 || args.inputs[2].type == dtype::undefined ||
+         (scalar_constant(args.inputs[2], training) && training == 0);
+}
 /// Inference: the data passes, the mask is all ones.
 inline status lower_dropout(const lowering& l) {
-  if (l.has(2)) {
-    double training = 0;
-    if (!scalar_constant(l.args.inputs[2], training) || training != 0)
-      return error(errc::unsupported, "Dropout in training mode");
-  }
   if (l.version() < 7 && l.args.attributes.integer("is_test", 0) == 0 && l.out.size() > 1 &&
       l.args.outputs.size() > 1 && l.args.outputs[1].type != dtype::undefined)
     return error(errc::unsupported, "Dropout in training mode");
@@ -225,11 +226,12 @@ inline status lower_dropout(const lowering& l) {
   return l.done(l.in[0]);
 }
 
+inline bool uses_given_statistics(const prepare_args& args) {
+  return args.attributes.integer("training_mode", 0) == 0;
+}
 /// y = (x - mean) / sqrt(var + epsilon) * scale + B with per-channel operands: the factors are
 /// computed once per tile as scalars where a tile lies within one channel.
 inline status lower_batch_normalization(const lowering& l) {
-  if (l.args.attributes.integer("training_mode", 0) != 0)
-    return error(errc::unsupported, "BatchNormalization in training mode");
   if (l.version() < 9 && l.args.attributes.integer("spatial", 1) == 0)
     return error(errc::unsupported, "BatchNormalization with spatial = 0");
   const dtype t = l.work();
@@ -283,6 +285,15 @@ constexpr pointwise_row row_of(std::string_view name, int since, std::uint32_t c
   return row;
 }
 
+constexpr pointwise_row until(pointwise_row row, int last) {
+  row.until = last;
+  return row;
+}
+constexpr pointwise_row where(bool (*applies)(const prepare_args&), pointwise_row row) {
+  row.applies = applies;
+  return row;
+}
+
 inline constexpr pointwise_row pointwise_rows[] = {
     row_of<lower_binary<tile_op::add>, 2>("Add", 1, 0, 0, true),
     row_of<lower_binary<tile_op::sub>, 2>("Sub", 1, 0, 0, true),
@@ -333,7 +344,8 @@ inline constexpr pointwise_row pointwise_rows[] = {
     row_of<lower_unary<tile_op::mish>, 1>("Mish", 18),
     row_of<lower_swish, 1>("Swish", 24),
     row_of<lower_clip, 1>("Clip", 1),
-    row_of<lower_binary<tile_op::prelu>, 2>("PRelu", 1),
+    until(row_of<lower_binary<tile_op::prelu>, 2>("PRelu", 1, 0b10), 6),
+    row_of<lower_binary<tile_op::prelu>, 2>("PRelu", 7),
     row_of<lower_where, 3>("Where", 9),
     row_of<lower_compare<tile_op::equal>, 2>("Equal", 1, 0, 0, true),
     row_of<lower_compare<tile_op::less>, 2>("Less", 1, 0, 0, true),
@@ -354,8 +366,9 @@ inline constexpr pointwise_row pointwise_rows[] = {
     row_of<lower_cast, 1>("Cast", 1),
     row_of<lower_cast_like, 2>("CastLike", 15, 0, 2),
     row_of<lower_identity, 1>("Identity", 1),
-    row_of<lower_dropout, 1>("Dropout", 1, 0, 6),
-    row_of<lower_batch_normalization, 5>("BatchNormalization", 1, 0b11110),
+    where(dropout_passes, row_of<lower_dropout, 1>("Dropout", 1, 0, 6)),
+    where(uses_given_statistics,
+          row_of<lower_batch_normalization, 5>("BatchNormalization", 1, 0b11110)),
     row_of<lower_gelu, 1>("Gelu", 1, 0, 0, false, "com.microsoft"),
     row_of<lower_bias_gelu, 2>("BiasGelu", 1, 0, 0, false, "com.microsoft"),
     row_of<lower_fast_gelu, 1>("FastGelu", 1, 0, 0, false, "com.microsoft"),

@@ -109,6 +109,35 @@ inline errc run_bernoulli(const kernel_args& args) {
   return known ? errc::ok : errc::unsupported;
 }
 
+inline result<kernel_state> prepare_dropout(const prepare_args& args) {
+  if (!is_float(input_type(args, 0))) return error(errc::type_mismatch, "Dropout works on floats");
+  return make_random(args, 0, 1);
+}
+/// Dropout (12, 13, 22) whose training_mode the run decides: each element is dropped with the
+/// probability `ratio` (default 0.5), the others grow by 1 / (1 - ratio).
+inline errc run_dropout(const kernel_args& args) {
+  const tensor_view &x = args.inputs[0], &y = args.outputs[0];
+  const bool training = *args.inputs[2].as<const std::uint8_t>() != 0;
+  const double given = has_input(args, 1) ? real_at(args.inputs[1], 0) : 0.5;
+  const double ratio = training ? given : 0;
+  if (!(ratio >= 0 && ratio < 1)) return errc::value_range;
+  const std::uint64_t key = ratio > 0 ? state_of<random_state>(args).next_key() : 0;
+  auto* const mask = args.outputs.size() > 1 && args.outputs[1].present()
+                         ? args.outputs[1].as<std::uint8_t>()
+                         : nullptr;
+  return with_real(x.type, [&]<class T>() {
+    using S = sum_of<T>;
+    const S scale = static_cast<S>(1 / (1 - ratio));
+    parallel_parts(args.pool, y.count(), 8000, [&](i64, i64 begin, i64 end) {
+      for (i64 i = begin; i < end; ++i) {
+        const bool kept = ratio == 0 || random_unit(key, i) >= ratio;
+        y.as<T>()[i] = kept ? narrow<T>(widen(x.as<const T>()[i]) * scale) : narrow<T>(S(0));
+        if (mask != nullptr) mask[i] = kept ? 1 : 0;
+      }
+    });
+  });
+}
+
 /// Multinomial (7, 22): log-probabilities (B, classes), up to a constant -> classes (B, samples).
 inline errc run_multinomial(const kernel_args& args) {
   const std::uint64_t key = state_of<random_state>(args).next_key();

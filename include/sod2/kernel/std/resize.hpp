@@ -112,6 +112,7 @@ inline result<kernel_state> prepare_resize(const prepare_args& args) {
 struct resize_axis {
   i64 in = 1, out = 1;
   double scale = 1;
+  double length = 1;  // of the result: `out`, or what a given scale makes before it is cut to `out`
   double roi_start = 0, roi_end = 1;
   bool active = false;  // anything but the identity
 
@@ -124,8 +125,7 @@ struct resize_axis {
         return n / 2 * (1 - adjustment) + (x + 0.5) / scale - 0.5;
       }
       case resize_coordinates::pytorch_half_pixel: return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-      case resize_coordinates::align_corners:
-        return out > 1 ? x * (n - 1) / static_cast<double>(out - 1) : 0;
+      case resize_coordinates::align_corners: return out > 1 ? x * (n - 1) / (length - 1) : 0;
       case resize_coordinates::asymmetric: return x / scale;
       case resize_coordinates::tf_half_pixel_for_nn: return (x + 0.5) / scale;
       case resize_coordinates::tf_crop_and_resize:
@@ -324,6 +324,7 @@ inline errc run_resize(const kernel_args& args) {
   for (int d = 0; d < rank; ++d) {
     axes[d].in = x.dims[d];
     axes[d].out = y.dims[d];
+    axes[d].length = static_cast<double>(y.dims[d]);
     if (x.dims[d] == 0) return errc::value_range;
     axes[d].scale =
         static_cast<double>(static_cast<float>(y.dims[d]) / static_cast<float>(x.dims[d]));
@@ -357,6 +358,8 @@ inline errc run_resize(const kernel_args& args) {
     }
     for (int i = 0; i < listed; ++i) axes[axis_at(i)].scale = scale;
   }
+  if (s.scale_count > 0 || has_scales)
+    for (int d = 0; d < rank; ++d) axes[d].length = axes[d].scale * static_cast<double>(axes[d].in);
   if (s.coordinates == resize_coordinates::tf_crop_and_resize) {
     if (!has_input(args, 1) || args.inputs[1].count() != 2 * listed) return errc::rank_mismatch;
     for (int i = 0; i < listed; ++i) {

@@ -21,6 +21,7 @@
 #include <sod2/kernel/std/resize.hpp>
 #include <sod2/kernel/std/sequence.hpp>
 #include <sod2/kernel/std/signal.hpp>
+#include <sod2/kernel/std/text.hpp>
 
 namespace sod2::kernel_detail {
 
@@ -83,6 +84,7 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("GroupNormalization", 18, prepare_group_normalization, run_group_normalization, 1),
     kernel_of("RMSNormalization", 23, prepare_normalization, run_rms_normalization, 1),
     kernel_of("LpNormalization", 1, prepare_lp_normalization, run_lp_normalization, 1),
+    kernel_of("BatchNormalization", 14, prepare_batch_statistics, run_batch_statistics),
     kernel_of("MeanVarianceNormalization", 9, prepare_mean_variance, run_mean_variance, 1),
     // data movement
     kernel_of("Identity", 1, prepare_move, run_flat_copy, 1),
@@ -155,6 +157,8 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("HammingWindow", 17, prepare_window_function, run_hamming),
     kernel_of("BlackmanWindow", 17, prepare_window_function, run_blackman),
     kernel_of("MelWeightMatrix", 17, prepare_any, run_mel_weights),
+    // text
+    kernel_of("TfIdfVectorizer", 9, prepare_tf_idf, run_tf_idf),
     // random numbers
     kernel_of("RandomUniform", 1, prepare_random_uniform, run_random_uniform),
     kernel_of("RandomUniformLike", 1, prepare_random_uniform, run_random_uniform),
@@ -162,6 +166,7 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("RandomNormalLike", 1, prepare_random_normal, run_random_normal),
     kernel_of("Bernoulli", 15, prepare_random, run_bernoulli),
     kernel_of("Multinomial", 7, prepare_random, run_multinomial),
+    kernel_of("Dropout", 12, prepare_dropout, run_dropout),
     // sizes that only data decides
     kernel_of("Compress", 9, prepare_optional_axis, run_compress),
     kernel_of("Unique", 11, prepare_optional_axis, run_unique, 0, unique_bytes),

@@ -99,6 +99,8 @@ enum tensor : pbf_tag_type {
 };
 enum entry : pbf_tag_type { entry_key = 1, entry_value = 2 };
 enum sparse : pbf_tag_type { sparse_values = 1, sparse_indices = 2, sparse_dims = 3 };
+enum sequence : pbf_tag_type { sequence_tensors = 3 };
+enum optional : pbf_tag_type { optional_tensor = 3, optional_sequence = 5 };
 enum value_info : pbf_tag_type { value_info_name = 1, value_info_type = 2 };
 enum type : pbf_tag_type {
   type_tensor = 1,

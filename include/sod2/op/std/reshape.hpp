@@ -411,7 +411,7 @@ struct identity {
   static constexpr op_info info{.name = "Identity", .versions = since, .map = mapping::one_to_one};
   template <class C>
   static status forward(C& c) {
-    if (c.input(0).kind == fact_kind::sequence || c.input(0).kind == fact_kind::optional) {
+    if (is_container(c.input(0).kind)) {
       c.output(0) = c.input(0);
       return {};
     }

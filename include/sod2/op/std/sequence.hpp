@@ -45,14 +45,29 @@ bool shared_by_all(C& c, const typename C::value_type& d) {
   else
     return (void)c, (void)d, is_concrete<typename C::domain_type>;
 }
-/// Output o becomes a tensor with the joined shape of sequence i.
+/// Output o becomes an element of container i: a tensor with the joined shape, where a size in
+/// which elements may differ is one of its own.
 template <class C>
 void element_of(C& c, std::size_t i, std::size_t o) {
   auto& f = c.output(o);
-  f.kind = fact_kind::tensor;
   f.type = c.input(i).type;
+  if (c.input(i).kind == fact_kind::optional_sequence) {
+    f.kind = fact_kind::sequence;
+    f.rank = c.input(i).rank;
+    f.dims = c.input(i).dims;
+    f.length = unknown_dim(c.domain());
+    return;
+  }
+  f.kind = fact_kind::tensor;
   f.rank = c.input(i).rank;
-  f.dims = c.input(i).dims;
+  f.dims.clear();
+  for (std::size_t k = 0; k < c.input(i).dims.size(); ++k) {
+    const auto d = c.input(i).dims[k];
+    if (is_undefined(d) || (is_known(d) && shared_by_all(c, d)))
+      f.dims.push_back(d);
+    else
+      f.dims.push_back(c.fresh(o, k, is_known(d) ? c.bounds(d) : interval{0, infinity}));
+  }
 }
 template <class C>
 void start_sequence(C& c, fact_kind kind, dtype type, typename C::value_type length) {
@@ -153,7 +168,8 @@ struct sequence_length {
   static status value(C& c) {
     if (c.input(0).kind != fact_kind::sequence) return {};
     const typename C::value_type length[1] = {c.input(0).length};
-    c.set_value(0, std::span<const typename C::value_type>(length));
+    if (is_known(length[0]) && detail::shared_by_all(c, length[0]))
+      c.set_value(0, std::span<const typename C::value_type>(length));
     return {};
   }
 };
@@ -181,9 +197,17 @@ struct concat_from_sequence {
     std::size_t at = 0;
     SOD2_TRY(axis_of(c, 0, axis, dims.size() + (stacks ? 1 : 0), at));
     const auto length = c.input(0).length;
+    const bool counted = is_known(length) && shared_by_all(c, length);
+    const bool alike = !stacks && is_known(dims[at]) && shared_by_all(c, dims[at]);
+    // The other axes agree; where their size is no input's, this node is who tells it.
+    for (std::size_t k = 0; k < dims.size(); ++k)
+      if ((stacks || k != at) && !is_undefined(dims[k]) &&
+          !(is_known(dims[k]) && shared_by_all(c, dims[k])))
+        dims[k] = c.fresh(0, stacks && k >= at ? k + 1 : k,
+                          is_known(dims[k]) ? c.bounds(dims[k]) : interval{0, infinity});
     if (stacks)
-      dims.insert(at, size_or_fresh(c, 0, at, length));
-    else if (is_known(dims[at]) && is_known(length) && shared_by_all(c, dims[at]))
+      dims.insert(at, counted ? length : c.fresh(0, at, {0, infinity}));
+    else if (alike && counted)
       dims[at] = c.domain().mul(dims[at], length);
     else
       dims[at] = c.fresh(0, at, {0, infinity});
@@ -254,19 +278,19 @@ struct split_to_sequence {
   }
 };
 
-/// Optional-15: wraps a tensor, or is empty. A wrapped sequence stays the sequence that it is.
+/// Optional-15: wraps a tensor or a sequence, or is empty (of the type in attribute `type`).
 struct optional {
   static constexpr int since[] = {15};
   static constexpr op_info info{
       .name = "Optional", .versions = since, .map = mapping::one_to_one, .inputs = {0, 1}};
   template <class C>
   static status forward(C& c) {
-    if (c.has_input(0) && c.input(0).kind != fact_kind::tensor) {
-      c.output(0) = c.input(0);
-      return {};
-    }
     const bool given = c.has_input(0);
-    detail::start_sequence(c, fact_kind::optional, given ? c.input(0).type : dtype::undefined,
+    if (given && c.input(0).kind == fact_kind::undefined) return {};
+    const attribute_view type = c.attributes()("type");
+    const bool nests = given ? c.input(0).kind == fact_kind::sequence : type.string == "sequence";
+    detail::start_sequence(c, nests ? fact_kind::optional_sequence : fact_kind::optional,
+                           given ? c.input(0).type : static_cast<dtype>(type.integer),
                            c.domain().constant(given ? 1 : 0));
     if (given) detail::join_shape(c, 0, c.input(0));
     return {};
@@ -279,7 +303,7 @@ struct optional_get_element {
       .name = "OptionalGetElement", .versions = since, .map = mapping::one_to_one};
   template <class C>
   static status forward(C& c) {
-    if (c.input(0).kind == fact_kind::optional)
+    if (c.input(0).kind == fact_kind::optional || c.input(0).kind == fact_kind::optional_sequence)
       detail::element_of(c, 0, 0);
     else
       c.output(0) = c.input(0);
@@ -303,10 +327,12 @@ struct optional_has_element {
   template <class C>
   static status value(C& c) {
     if (c.has_input(0) && c.input(0).kind == fact_kind::undefined) return {};
-    const bool wraps = c.has_input(0) && c.input(0).kind == fact_kind::optional;
+    const bool wraps = c.has_input(0) && (c.input(0).kind == fact_kind::optional ||
+                                          c.input(0).kind == fact_kind::optional_sequence);
     const typename C::value_type has[1] = {wraps ? c.input(0).length
                                                  : c.domain().constant(c.has_input(0) ? 1 : 0)};
-    if (is_known(has[0])) c.set_value(0, std::span<const typename C::value_type>(has));
+    if (is_known(has[0]) && detail::shared_by_all(c, has[0]))
+      c.set_value(0, std::span<const typename C::value_type>(has));
     return {};
   }
 };

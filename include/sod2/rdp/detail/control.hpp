@@ -64,6 +64,7 @@ status rdp_transfer::visit_control(node_id n, Changed& changed) {
   if (op == "If") return visit_if(n, changed);
   if (view_.scopes(n).size() == 1 && op == "Loop") return visit_loop(n, changed);
   if (view_.scopes(n).size() == 1 && op == "Scan") return visit_scan(n, changed);
+  if (view_.scopes(n).size() == 1 && op == "SequenceMap") return visit_sequence_map(n, changed);
   return error(errc::unsupported, "analysis of operator '" + std::string(op) + "' with a sub-graph")
       .at_node(view_.name(n));
 }
@@ -195,7 +196,7 @@ inline status rdp_transfer::check_ranks() {
 }
 
 template <class Changed>
-bool rdp_transfer::widen(node_id n, loop_state& state, std::span<const value_id> initial,
+bool rdp_transfer::widen(node_id n, loop_state& state, std::span<const symbolic_fact> initial,
                          std::span<const value_id> formal, std::span<const value_id> given,
                          Changed& changed) {
   dim_context& c = out_.context_;
@@ -210,7 +211,7 @@ bool rdp_transfer::widen(node_id n, loop_state& state, std::span<const value_id>
   }
   for (std::size_t k = 0; k < count; ++k) {
     symbolic_fact& start = state.start[k];
-    const symbolic_fact& first = out_.facts_[initial[k].index];
+    const symbolic_fact& first = initial[k];
     const symbolic_fact& last = out_.facts_[given[k].index];
     // What the initial value has come to be known as since.
     if (start.kind == fact_kind::undefined && first.kind != fact_kind::undefined) {
@@ -219,6 +220,15 @@ bool rdp_transfer::widen(node_id n, loop_state& state, std::span<const value_id>
       start.elements.clear();
       state.widened[k].assign(start.dims.size(), dim::undefined());
       again = true;
+    }
+    if (is_container(start.kind)) {
+      symbolic_fact wider = start;
+      wider.length = dim::unknown();
+      join_elements(wider, first);
+      join_elements(wider, last);
+      again = again || !same_elements(wider, start);
+      start = std::move(wider);
+      continue;
     }
     if (!start.rank_known() && first.rank_known() && state.rank_lost[k] == 0) {
       start.rank = rank_state::known;
@@ -259,12 +269,19 @@ bool rdp_transfer::widen(node_id n, loop_state& state, std::span<const value_id>
 }
 
 inline symbolic_fact rdp_transfer::carried_result(node_id n, std::size_t output,
-                                                  const loop_state& state, value_id initial,
-                                                  value_id given, dim trips, bool zero_trips) {
+                                                  const loop_state& state,
+                                                  const symbolic_fact& first, value_id given,
+                                                  dim trips, bool zero_trips) {
   dim_context& c = out_.context_;
-  const symbolic_fact& first = out_.facts_[initial.index];
   const symbolic_fact& last = out_.facts_[given.index];
   symbolic_fact out;
+  if (is_container(first.kind)) {
+    out = first;
+    if (is_container(last.kind)) out.kind = last.kind;  // an optional may become what it holds
+    out.length = dim::unknown();
+    join_elements(out, last);
+    return out;
+  }
   out.kind = first.kind == fact_kind::undefined ? last.kind : first.kind;
   out.type = first.type == dtype::undefined ? last.type : first.type;
   if (last.rank == rank_state::undefined) return {};
@@ -364,8 +381,8 @@ status rdp_transfer::visit_loop(node_id n, Changed& changed) {
       f.dims.clear();
     }
   }
-  if (widen(n, state, inputs.subspan(2), formal.subspan(2), given.subspan(1, carried), changed))
-    return {};
+  const auto initial = initial_facts(inputs.subspan(2));
+  if (widen(n, state, initial, formal.subspan(2), given.subspan(1, carried), changed)) return {};
   // Trips: M, when neither the condition nor the body ends the loop earlier.
   constexpr std::uint32_t trip_key = 0xffff;
   const tri enters = inputs[1] == absent ? tri::yes : truth(inputs[1]);
@@ -393,7 +410,7 @@ status rdp_transfer::visit_loop(node_id n, Changed& changed) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (outputs[k] == absent) continue;
     const symbolic_fact f =
-        k < carried ? carried_result(n, k, state, inputs[k + 2], given[k + 1], trips, zero_trips)
+        k < carried ? carried_result(n, k, state, initial[k], given[k + 1], trips, zero_trips)
                     : stacked_result(n, k, state, given[k + 1], trips, 0);
     SOD2_TRY(merge(n, outputs[k], f, changed));
   }
@@ -418,9 +435,6 @@ status rdp_transfer::visit_scan(node_id n, Changed& changed) {
     return error(errc::arity, "the body's inputs and outputs do not fit those of the scan")
         .at_node(view_.name(n));
   const std::size_t states = inputs.size() - static_cast<std::size_t>(scanned);
-  if (batched && states > 0)
-    return error(errc::unsupported, "analysis of Scan-8 with state variables")
-        .at_node(view_.name(n));
   dim_context& c = out_.context_;
   loop_state& state = loops_[body.index];
   const auto axis_of = [&](std::string_view list, std::size_t k, std::size_t rank) {
@@ -463,23 +477,85 @@ status rdp_transfer::visit_scan(node_id n, Changed& changed) {
     }
   }
   if (!ready) return {};
-  if (widen(n, state, inputs.first(states), formal.first(states), given.first(states), changed))
-    return {};
+  const auto initial = initial_facts(inputs.first(states), batched);
+  if (widen(n, state, initial, formal.first(states), given.first(states), changed)) return {};
   if (!trips.is_known()) trips = dim::unknown();
   const bool zero_trips = c.decide_le(c.one(), trips) != tri::yes;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (outputs[k] == absent) continue;
     symbolic_fact f;
     if (k < states) {
-      f = carried_result(n, k, state, inputs[k], given[k], trips, zero_trips);
+      f = carried_result(n, k, state, initial[k], given[k], trips, zero_trips);
     } else {
       const symbolic_fact& last = out_.facts_[given[k].index];
       const std::size_t rank = last.dims.size() + 1;
       f = stacked_result(n, k, state, given[k], trips,
                          batched ? 0 : axis_of("scan_output_axes", k - states, rank));
-      if (batched && f.rank_known() && !out_.facts_[inputs[states].index].dims.empty())
-        f.dims.insert(0, out_.facts_[inputs[states].index].dims[0]);
     }
+    if (batched && f.rank_known()) f.dims.insert(0, out_.facts_[inputs[states].index].dims[0]);
+    SOD2_TRY(merge(n, outputs[k], f, changed));
+  }
+  return {};
+}
+
+template <class Changed>
+status rdp_transfer::visit_sequence_map(node_id n, Changed& changed) {
+  const scope_id body = view_.scopes(n)[0];
+  const auto inputs = view_.inputs(n), outputs = view_.outputs(n);
+  const auto formal = view_.inputs(body), given = view_.outputs(body);
+  if (inputs.empty() || formal.size() != inputs.size() || given.size() < outputs.size())
+    return error(errc::arity, "the body's inputs and outputs do not fit those of the map")
+        .at_node(view_.name(n));
+  dim_context& c = out_.context_;
+  const auto shared = [&](dim d) { return d.is_known() && c.only_input_symbols(c.resolve(d)); };
+  // Elements may differ in a size: the body's is a symbol of its own, bound in each trip.
+  const auto size_of_element = [&](std::size_t input, std::size_t axis, dim d) {
+    constexpr std::uint32_t element_key = 0x8000;
+    const auto key = element_key + static_cast<std::uint32_t>(input);
+    if (shared(d)) return d;
+    for (const auto& e : caches_[n.index])
+      if (e.output == key && e.axis == axis) return e.symbol;
+    const dim made = c.fresh({0, infinity}, view_.name(n));
+    caches_[n.index].push_back({key, static_cast<std::uint32_t>(axis), made});
+    return made;
+  };
+  loop_state& state = loops_[body.index];
+  bool again = !state.open;
+  state.start.resize(inputs.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    symbolic_fact one = out_.facts_[inputs[k].index];
+    if (one.kind == fact_kind::undefined) return {};
+    one.has_value = false;
+    one.elements.clear();
+    one.length = {};
+    if (is_container(one.kind)) {
+      one.kind = fact_kind::tensor;
+      for (std::size_t axis = 0; axis < one.dims.size(); ++axis)
+        one.dims[axis] = size_of_element(k, axis, one.dims[axis]);
+    }
+    again = again || !same_elements(state.start[k], one);
+    state.start[k] = std::move(one);
+  }
+  if (again) {
+    state.open = true;
+    restart(body, changed);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      out_.facts_[formal[k].index] = state.start[k];
+      changed(formal[k]);
+    }
+    changed.wake(n);
+    return {};
+  }
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (outputs[k] == absent) continue;
+    symbolic_fact f = out_.facts_[given[k].index];
+    if (f.rank == rank_state::undefined) continue;
+    f.kind = fact_kind::sequence;
+    f.has_value = false;
+    f.elements.clear();
+    for (dim& d : f.dims)
+      if (!shared(d)) d = dim::unknown();
+    f.length = out_.facts_[inputs[0].index].length;
     SOD2_TRY(merge(n, outputs[k], f, changed));
   }
   return {};

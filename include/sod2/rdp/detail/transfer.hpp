@@ -122,7 +122,7 @@ class rdp_transfer {
     // What an arm that cannot run would make does not exist: it has no elements.
     for (std::size_t v = 1; v < view_.value_count(); ++v) {
       symbolic_fact& f = out_.facts_[v];
-      if (f.kind == fact_kind::sequence || f.kind == fact_kind::optional) continue;
+      if (is_container(f.kind)) continue;
       if (!never_made(value_id{v})) continue;
       if (!f.rank_known()) {
         f.rank = rank_state::known;
@@ -258,12 +258,15 @@ class rdp_transfer {
     if (d.constant.present()) return;  // an input with a fixed value
     f.kind = d.kind;
     f.type = d.type;
+    if (is_container(d.kind)) f.rank = rank_state::unknown;  // no shape is not: no elements
     if (!d.has_shape) return;
     f.rank = rank_state::known;
     for (std::size_t axis = 0; axis < d.dims.size(); ++axis) {
       const declared_dim& declared = d.dims[axis];
       if (declared.size >= 0) {
         f.dims.push_back(out_.context_.constant(declared.size));
+      } else if (is_container(d.kind)) {
+        f.dims.push_back(dim::unknown());  // elements may differ in it
       } else if (!declared.symbol.empty()) {
         f.dims.push_back(out_.context_.symbol(declared.symbol));
       } else {
@@ -280,7 +283,7 @@ class rdp_transfer {
     const declared_value& d = view_.declared(v);
     symbolic_fact& f = out_.facts_[v.index];
     if (!d.has_shape || d.kind != fact_kind::tensor) return;
-    f.kind = d.kind;
+    f.kind = fact_kind::tensor;
     f.type = d.type;
     f.rank = rank_state::known;
     for (const declared_dim& k : d.dims) {
@@ -435,6 +438,40 @@ class rdp_transfer {
       return std::move(s).error().at_tensor(view_.name(v), static_cast<int>(axis));
     return {};
   }
+  bool same_elements(const symbolic_fact& a, const symbolic_fact& b) {
+    dim_context& c = out_.context_;
+    const auto same = [&](dim x, dim y) {
+      return x == y || (x.is_known() && y.is_known() && c.resolve(x) == c.resolve(y));
+    };
+    if (a.rank != b.rank || a.dims.size() != b.dims.size() || !same(a.length, b.length))
+      return false;
+    for (std::size_t i = 0; i < a.dims.size(); ++i)
+      if (!same(a.dims[i], b.dims[i])) return false;
+    return true;
+  }
+  /// The join of two containers, in place: sizes in which elements differ, or which a run finds
+  /// out, are unknown. Never narrower than before.
+  void join_elements(symbolic_fact& f, const symbolic_fact& other) {
+    dim_context& c = out_.context_;
+    const auto join = [&](dim x, dim y) {
+      return x.is_known() && y.is_known() && c.resolve(x) == c.resolve(y) &&
+                     c.only_input_symbols(c.resolve(x))
+                 ? x
+                 : dim::unknown();
+    };
+    if (f.type == dtype::undefined) f.type = other.type;
+    f.length = join(f.length, other.length);
+    if (other.rank == rank_state::undefined) return;
+    if (f.rank == rank_state::undefined) {
+      f.rank = other.rank;
+      f.dims = other.dims;
+    }
+    if (!f.rank_known() || !other.rank_known() || f.dims.size() != other.dims.size()) {
+      f.rank = rank_state::unknown;
+      f.dims.clear();
+    }
+    for (std::size_t i = 0; i < f.dims.size(); ++i) f.dims[i] = join(f.dims[i], other.dims[i]);
+  }
   template <class Changed>
   status merge(node_id n, value_id v, const symbolic_fact& now, Changed& changed) {
     symbolic_fact& have = out_.facts_[v.index];
@@ -452,6 +489,17 @@ class rdp_transfer {
           .at_tensor(view_.name(v))
           .between(name_of(have.type), name_of(now.type));
     }
+    if (is_container(now.kind)) {
+      // A join grows with its elements, so what was found before is no promise.
+      if (!same_elements(have, now)) {
+        have.rank = now.rank;
+        have.dims = now.dims;
+        have.length = now.length;
+        moved = true;
+      }
+      if (moved) changed(v);
+      return {};
+    }
     if (now.rank_known()) {
       if (!have.rank_known()) {
         have.rank = rank_state::known;
@@ -468,10 +516,6 @@ class rdp_transfer {
       }
     } else if (now.rank == rank_state::unknown && have.rank == rank_state::undefined) {
       have.rank = rank_state::unknown;
-      moved = true;
-    }
-    if (now.length.is_known() && !have.length.is_known()) {
-      have.length = now.length;
       moved = true;
     }
     if (now.has_value) {
@@ -518,6 +562,11 @@ class rdp_transfer {
     // An arm of which nothing is known yet may still differ.
     if (a.kind == fact_kind::undefined || b.kind == fact_kind::undefined) return {};
     symbolic_fact out;
+    if (is_container(a.kind)) {
+      out = a;
+      join_elements(out, b);
+      return out;
+    }
     out.kind = a.kind;
     out.type = a.type;
     if (!a.rank_known() || !b.rank_known() || a.dims.size() != b.dims.size()) {
@@ -565,14 +614,27 @@ class rdp_transfer {
   status visit_loop(node_id n, Changed& changed);
   template <class Changed>
   status visit_scan(node_id n, Changed& changed);
+  template <class Changed>
+  status visit_sequence_map(node_id n, Changed& changed);
   struct loop_state;
   /// A body's formal inputs against what its last pass gave. Returns true when the body has to be
   /// analysed again from wider facts.
   template <class Changed>
-  bool widen(node_id n, loop_state& state, std::span<const value_id> initial,
+  bool widen(node_id n, loop_state& state, std::span<const symbolic_fact> initial,
              std::span<const value_id> formal, std::span<const value_id> given, Changed& changed);
   symbolic_fact carried_result(node_id n, std::size_t output, const loop_state& state,
-                               value_id initial, value_id given, dim trips, bool zero_trips);
+                               const symbolic_fact& first, value_id given, dim trips,
+                               bool zero_trips);
+  /// What is known of the initial values; in batches (Scan-8), of those of one sample.
+  small_vector<symbolic_fact, 4> initial_facts(std::span<const value_id> initial,
+                                               bool batched = false) const {
+    small_vector<symbolic_fact, 4> out;
+    for (value_id v : initial) {
+      out.push_back(out_.facts_[v.index]);
+      if (batched && !out.back().dims.empty()) out.back().dims.erase(0);
+    }
+    return out;
+  }
   symbolic_fact stacked_result(node_id n, std::size_t output, const loop_state& state,
                                value_id given, dim trips, std::size_t axis);
   template <class Changed>

@@ -44,6 +44,7 @@ class compile_state {
   /// A launch while it is being built.
   struct launch {
     std::uint32_t control = no_slot;   // among the region's
+    std::uint32_t sequence = no_slot;  // among the region's
     std::uint32_t binder = no_slot;    // among the region's
     std::vector<value_id> captures;    // of the sub-graphs
     std::vector<std::uint32_t> needs;  // symbols of the run that must be bound before
@@ -119,7 +120,7 @@ class compile_state {
   }
   /// Symbols that the dims of v contain and nothing bound so far: v's maker binds them.
   void bind_sizes(value_id v, std::vector<std::uint32_t>& list) {
-    if (!late_symbols_) return;
+    if (!late_symbols_ || holds_elements(v)) return;
     for (dim d : facts_.dims(v))
       if (d.is_known())
         context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
@@ -127,6 +128,25 @@ class compile_state {
           bound_[s] = 1;
           list.push_back(s);
         });
+  }
+  /// A sequence or optional: a list in the session, whose elements say their own sizes.
+  bool holds_elements(value_id v) { return v != absent && is_container(facts_.fact(v).kind); }
+  bool handles_elements(node_id n) {
+    for (value_id v : view_.inputs(n))
+      if (holds_elements(v)) return true;
+    for (value_id v : view_.outputs(n))
+      if (holds_elements(v)) return true;
+    return false;
+  }
+  /// Number of the value's list, the same in every region that reads it.
+  std::uint32_t container_for(value_id v) {
+    std::uint32_t& at = container_of_[v.index];
+    if (at == no_slot) at = new_container(facts_.fact(v).kind);
+    return at;
+  }
+  std::uint32_t new_container(fact_kind kind) {
+    out_.containers.push_back(kind);
+    return static_cast<std::uint32_t>(out_.containers.size() - 1);
   }
   /// The constant behind v, or a view that is not present.
   constant_view constant(value_id v) {
@@ -212,7 +232,12 @@ class compile_state {
     return kernels_.find(info(n).domain, info(n).name, facts_.node(n).op.version);
   }
   const pointwise_row* pointwise_of(node_id n) {
-    return kernels_.find_pointwise(info(n).domain, info(n).name, facts_.node(n).op.version);
+    const pointwise_row* row =
+        kernels_.find_pointwise(info(n).domain, info(n).name, facts_.node(n).op.version);
+    if (row == nullptr || row->applies == nullptr) return row;
+    node_operands described;
+    describe(n, described);
+    return row->applies(described.args) ? row : nullptr;
   }
   /// The arms of a branch that may be taken; the body of a loop.
   std::vector<scope_id> live_scopes(node_id n) {
@@ -261,6 +286,8 @@ class compile_state {
   std::vector<std::uint8_t> constant_state_;  // 1: looked up
   std::vector<kept_constant> kept_;
   std::vector<std::uint8_t> needed_;
+  std::vector<std::uint8_t> wanted_;  // per symbol of the run: some needed size or element holds it
+  std::vector<std::uint32_t> container_of_;
   std::vector<capture> captured_;    // tensors of regions whose maker has not been emitted
   bool late_symbols_ = false;        // some size is known only while running
   std::vector<std::uint8_t> bound_;  // per symbol, while roles are assigned

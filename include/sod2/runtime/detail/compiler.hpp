@@ -33,7 +33,9 @@ class program_compiler final : private emission {
     binds_.resize(view_.node_count());
     scope_binds_.resize(view_.scope_count());
     needed_.assign(view_.value_count(), 0);
+    container_of_.assign(view_.value_count(), no_slot);
     bound_.assign(context().symbol_count(), 0);
+    wanted_.assign(context().symbol_count(), 0);
     for (std::uint32_t s = 0; s < bound_.size(); ++s) {
       bound_[s] = context().origin_of_symbol(s) != symbol_origin::inferred;
       late_symbols_ = late_symbols_ || bound_[s] == 0;
@@ -45,6 +47,7 @@ class program_compiler final : private emission {
     out_.run_tile = kernels_.run_tile;
     out_.threads = options_.threads;
     out_.all_branches = options_.all_branches;
+    out_.upper_bounds = options_.upper_bounds;
     out_.summary.nodes_imported = view_.node_count();
     describe_symbols();
     SOD2_TRY(compile_scope(graph_view::root()));

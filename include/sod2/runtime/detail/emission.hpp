@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <sod2/expr/print.hpp>
-#include <sod2/memory/layout_planner.hpp>
+#include <sod2/memory/symbolic.hpp>
 #include <sod2/runtime/detail/placement.hpp>
 
 namespace sod2::detail {
@@ -19,8 +19,8 @@ class emission : public placement {
   using placement::placement;
 
  protected:
-  /// Longest text of a layout formula, in characters.
-  static constexpr std::size_t longest_formula = 65536;
+  /// Longest text of a layout formula, in characters; a layout with shorter slots takes over.
+  static constexpr std::size_t longest_formula = 20000;
 
   std::uint32_t tensor_for(value_id v) {
     if (v == absent) return no_slot;
@@ -36,9 +36,16 @@ class emission : public placement {
     program_region& r = here();
     const symbolic_fact& f = facts_.fact(v);
     program_tensor t;
+    t.name = view_.name(v);
+    if (kind == storage_kind::container) {
+      t.type = f.kind == fact_kind::sequence ? dtype::sequence : dtype::optional;
+      t.kind = kind;
+      t.storage = place;
+      r.tensors.push_back(std::move(t));
+      return static_cast<std::uint32_t>(r.tensors.size() - 1);
+    }
     t.type = f.type;
     t.rank = static_cast<std::uint32_t>(f.dims.size());
-    t.name = view_.name(v);
     t.dims = static_cast<std::uint32_t>(w_.sizes.size());
     for (dim d : f.dims) {
       w_.sizes.push_back(d);
@@ -341,6 +348,12 @@ class emission : public placement {
       program_input in;
       in.name = view_.name(v);
       in.type = facts_.fact(v).type;
+      in.kind = facts_.fact(v).kind;
+      if (holds_elements(v)) {
+        in.container = container_for(v);
+        out_.inputs.push_back(std::move(in));
+        continue;
+      }
       const auto& declared = view_.declared(v);
       for (std::size_t axis = 0; axis < declared.dims.size(); ++axis) {
         program_input::axis a;
@@ -369,38 +382,21 @@ class emission : public placement {
                      program_segment& segment) {
     std::vector<std::vector<std::int64_t>> samples;
     std::vector<std::span<const std::int64_t>> spans;
-    for (int which = 0; which < sample_count; ++which)
-      samples.push_back(evaluate_all(bytes, sample(which)));
+    for (int which = 0; which < 3; ++which) samples.push_back(evaluate_all(bytes, sample(which)));
     for (const auto& one : samples) spans.push_back(one);
-    symbolic_layout::requirement required;
-    segment.layout = symbolic_layout_planner(problem, spans).stacked(context(), bytes, required);
-    if (&segment != here().segments.data()) return {};
-    std::string text = short_text(required.bytes);
-    if (!text.empty()) w_.required = required.bytes;
-    if (!is_root()) return {};
-    out_.summary.required_bytes = std::move(text);
-    out_.summary.lower_bound_bytes = short_text(required.lower_bound);
-    out_.summary.layout_proved = required.proved();
-    out_.summary.layout_ratio = segment.layout.worst_ratio();
-    if (options_.describe_memory) describe_memory(problem, bytes, segment.layout);
-    return {};
-  }
-  /// Empty when the expression is unknown or too long to be of use.
-  std::string short_text(dim d) {
-    std::string text;
-    if (d.is_known()) text = print(context(), d);
-    if (text.size() > longest_formula) text.clear();
-    return text;
-  }
-  void describe_memory(const placement_problem& problem, const std::vector<dim>& bytes,
-                       const symbolic_layout& layout) {
-    std::vector<buffer_description>& all = here().described;
-    for (std::size_t b = 0; b < bytes.size(); ++b)
-      all.push_back({problem.buffers[b].lower, problem.buffers[b].upper, short_text(bytes[b]), {}});
-    for (std::size_t f = 0; f < layout.formulas().size(); ++f) {
-      const vector<dim> offsets = layout.symbolic_offsets(context(), f, bytes);
-      for (std::size_t b = 0; b < all.size(); ++b) all[b].offsets.push_back(short_text(offsets[b]));
+    symbolic_layout_planner planner(problem, spans);
+    segment.layout = planner.stacked();
+    dim required = segment.layout.required_bytes(context(), bytes);
+    std::string text = required.is_known() ? print(context(), required) : std::string();
+    if (text.empty() || text.size() > longest_formula) {
+      segment.layout = planner.slots();
+      required = segment.layout.required_bytes(context(), bytes);
+      text = required.is_known() ? print(context(), required) : std::string();
     }
+    if (&segment != here().segments.data()) return {};
+    w_.required = text.size() <= longest_formula ? required : dim{};
+    if (is_root()) out_.summary.required_bytes = std::move(text);
+    return {};
   }
   void emit_step(std::uint32_t at, std::uint32_t workspace, const std::vector<buffer>& buffers) {
     program_region& r = here();
@@ -411,6 +407,8 @@ class emission : public placement {
     s.state = l.state;
     s.tile = l.tile;
     s.control = l.control;
+    s.sequence = l.sequence;
+    if (l.sequence != no_slot) r.sequences[l.sequence].takes = takes_input(at);
     s.binder = l.binder;
     s.workspace = workspace;
     s.nodes = static_cast<std::uint32_t>(l.nodes.size());
@@ -434,6 +432,24 @@ class emission : public placement {
     s.death_count = static_cast<std::uint32_t>(r.deaths.size()) - s.death_first;
     r.steps.push_back(std::move(s));
   }
+  /// Made here, given out once: then the output takes the list over.
+  bool is_last_reader(value_id v, std::size_t output) {
+    if (!holds_elements(v) || is_root() || !is_made_here(v)) return false;
+    const auto outputs = view_.outputs(w_.scope);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (k != output && outputs[k] == v) return false;
+    return true;
+  }
+  /// Does nobody read input 0 of the launch at `at` once it has run?
+  bool takes_input(std::uint32_t at) {
+    const launch& l = w_.launches[w_.order[at]];
+    if (l.sequence == no_slot || l.inputs.empty() || !holds_elements(l.inputs[0])) return false;
+    const value_id v = l.inputs[0];
+    if (view_.scope(v) != w_.scope || w_.last_use[storage_for(v)] != at) return false;
+    for (value_id out : view_.outputs(w_.scope))
+      if (out == v) return false;
+    return true;
+  }
   void emit_outputs() {
     program_region& r = here();
     for (std::size_t k = 0; k < view_.outputs(w_.scope).size(); ++k) {
@@ -442,10 +458,11 @@ class emission : public placement {
       r.results.push_back(made);
       const program_tensor& t = r.tensors[made];
       if (t.kind != storage_kind::output || t.storage != k)
-        r.copies.push_back({made, static_cast<std::uint32_t>(k)});
+        r.copies.push_back({made, static_cast<std::uint32_t>(k), is_last_reader(v, k)});
       else
         r.segments[t.segment].outputs.push_back({made, static_cast<std::uint32_t>(k)});
-      if (is_root()) out_.outputs.push_back({std::string(view_.name(v)), made});
+      if (is_root())
+        out_.outputs.push_back({std::string(view_.name(v)), facts_.fact(v).kind, made});
     }
   }
 };

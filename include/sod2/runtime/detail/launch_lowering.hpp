@@ -64,6 +64,7 @@ class launch_lowering : public role_assignment {
   status lower(launch& l) {
     const node_id anchor = l.nodes[0];
     if (!view_.scopes(anchor).empty()) return lower_control(l);
+    if (handles_elements(anchor)) return lower_sequence(l);
     if (!binds_[anchor.index].empty()) SOD2_TRY(lower_binder(l));
     if (l.kind == group_kind::view) {
       l.inputs.assign(view_.inputs(anchor).begin(), view_.inputs(anchor).end());
@@ -113,10 +114,17 @@ class launch_lowering : public role_assignment {
     c.index = out_.controls++;
     c.what = info(n).name == "If"     ? program_control::kind::branch
              : info(n).name == "Loop" ? program_control::kind::loop
-                                      : program_control::kind::scan;
-    const auto inputs = view_.inputs(n);
+             : info(n).name == "Scan" ? program_control::kind::scan
+                                      : program_control::kind::map;
+    auto inputs = view_.inputs(n);
     const auto outputs = view_.outputs(n);
     const auto scopes = live_scopes(n);
+    value_id lengths{};
+    if (c.what == program_control::kind::scan && facts_.node(n).op.version < 9) {
+      c.batched = true;
+      lengths = inputs[0];
+      inputs = inputs.subspan(1);
+    }
     std::size_t scanned_inputs = 0, made = outputs.size();
     if (c.what == program_control::kind::loop) {
       c.carried = static_cast<std::uint32_t>(inputs.size() - 2);
@@ -130,15 +138,30 @@ class launch_lowering : public role_assignment {
       const auto list = [&](std::string_view axes, std::string_view directions, std::size_t count,
                             std::vector<std::int64_t>& to, std::vector<std::uint8_t>& backwards) {
         for (std::size_t k = 0; k < count; ++k) {
-          const auto x = a.integers(axes), d = a.integers(directions);
+          const auto x = a.integers(axes), d = a.integers(c.batched ? "directions" : directions);
           to.push_back(k < x.size() ? x[k] : 0);
           backwards.push_back(k < d.size() && d[k] != 0 ? 1 : 0);
         }
       };
       list("scan_input_axes", "scan_input_directions", scanned_inputs, c.input_axes,
            c.input_backwards);
-      list("scan_output_axes", "scan_output_directions", made - c.carried, c.output_axes,
-           c.output_backwards);
+      if (!c.batched)
+        list("scan_output_axes", "scan_output_directions", made - c.carried, c.output_axes,
+             c.output_backwards);
+    }
+    if (c.what == program_control::kind::map) {
+      made = view_.outputs(scopes[0]).size();
+      for (std::size_t k = 0; k < made; ++k)
+        c.next.push_back(k < outputs.size() && outputs[k] != absent
+                             ? container_for(outputs[k])
+                             : new_container(fact_kind::sequence));
+    }
+    for (std::size_t k = 0; k < c.carried; ++k) {
+      const std::size_t initial = c.what == program_control::kind::loop ? 2 : 0;
+      const value_id formal = view_.inputs(scopes[0])[initial + k];
+      const bool list = holds_elements(formal);
+      c.formal.push_back(list ? container_for(formal) : no_slot);
+      c.next.push_back(list ? new_container(facts_.fact(formal).kind) : no_slot);
     }
     c.block_first = out_.blocks;
     out_.blocks += static_cast<std::uint32_t>(made);
@@ -162,11 +185,67 @@ class launch_lowering : public role_assignment {
     out_.blocks = most;
     l.kind = group_kind::opaque;
     l.inputs.assign(inputs.begin(), inputs.end());
+    if (lengths != absent) l.inputs.push_back(lengths);
     l.outputs.assign(outputs.begin(), outputs.end());
     for (value_id& v : l.outputs)
       if (v != absent && needed_[v.index] == 0) v = absent;
     l.control = static_cast<std::uint32_t>(here().controls.size());
     here().controls.push_back(std::move(c));
+    if (!binds_[n.index].empty()) {
+      SOD2_TRY(lower_binder(l));
+      here().binders[l.binder].how = program_binder::mode::control;
+    }
+    return {};
+  }
+  /// Operators on sequences and optionals; the session runs them.
+  status lower_sequence(launch& l) {
+    using kind = program_sequence::kind;
+    const node_id n = l.nodes[0];
+    const std::string_view op = info(n).name;
+    const auto inputs = view_.inputs(n);
+    const attribute_source& a = view_.attributes(n);
+    const bool list_in = !inputs.empty() && holds_elements(inputs[0]);
+    program_sequence q;
+    if (op == "SequenceConstruct" || op == "SequenceEmpty") {
+      q.what = kind::construct;
+    } else if (op == "Optional" && !list_in) {
+      q.what = kind::construct;
+      q.has_value = !inputs.empty() && inputs[0] != absent;
+    } else if (list_in && (op == "Identity" || op == "Optional")) {
+      q.what = kind::assign;
+    } else if (op == "OptionalGetElement") {
+      q.what = kind::element;
+    } else if (op == "OptionalHasElement") {
+      q.what = kind::has;
+    } else if (op == "SequenceAt") {
+      q.what = kind::at;
+    } else if (op == "SequenceInsert") {
+      q.what = kind::insert;
+    } else if (op == "SequenceErase") {
+      q.what = kind::erase;
+    } else if (op == "SequenceLength") {
+      q.what = kind::length;
+    } else if (op == "SplitToSequence") {
+      q.what = kind::split;
+      q.axis = a.integer("axis", 0);
+      q.keeps_axis =
+          inputs.size() > 1 && inputs[1] != absent ? true : a.integer("keepdims", 1) != 0;
+    } else if (op == "ConcatFromSequence") {
+      q.what = kind::concat;
+      q.axis = a.integer("axis", 0);
+      q.keeps_axis = a.integer("new_axis", 0) == 0;
+    } else {
+      return error(errc::unsupported,
+                   "running operator '" + std::string(op) + "' on sequences or optionals")
+          .at_node(name(n));
+    }
+    q.block_first = out_.blocks;
+    out_.blocks += static_cast<std::uint32_t>(view_.outputs(n).size());
+    l.kind = group_kind::opaque;
+    l.inputs.assign(inputs.begin(), inputs.end());
+    l.outputs.assign(view_.outputs(n).begin(), view_.outputs(n).end());
+    l.sequence = static_cast<std::uint32_t>(here().sequences.size());
+    here().sequences.push_back(q);
     if (!binds_[n.index].empty()) {
       SOD2_TRY(lower_binder(l));
       here().binders[l.binder].how = program_binder::mode::control;
@@ -213,40 +292,50 @@ class launch_lowering : public role_assignment {
     b.outputs = static_cast<std::uint32_t>(view_.outputs(n).size());
     b.forward = facts_.node(n).op.row->forward;
     b.version = facts_.node(n).op.version;
-    for (std::string_view wanted : {"allowzero",
-                                    "axes",
-                                    "axis",
-                                    "batch_dims",
-                                    "ceil_mode",
-                                    "coordinate_transformation_mode",
-                                    "depth",
-                                    "dtype",
-                                    "ends",
-                                    "k",
-                                    "keep_aspect_ratio_policy",
-                                    "keepdims",
-                                    "largest",
-                                    "mode",
-                                    "noop_with_empty_axes",
-                                    "num_outputs",
-                                    "onesided",
-                                    "output_dtype",
-                                    "output_shape",
-                                    "pads",
-                                    "paddings",
-                                    "repeats",
-                                    "scales",
-                                    "shape",
-                                    "sizes",
-                                    "sorted",
-                                    "split",
-                                    "starts",
-                                    "steps",
-                                    "tiles",
-                                    "to",
-                                    "value"})
-      if (const attribute_view a = view_.attributes(n)(wanted))
-        b.attributes.push_back(copy(wanted, a));
+    const attribute_source& source = view_.attributes(n);
+    if (source.name_at != nullptr) {
+      for (std::size_t i = 0;; ++i) {
+        const std::string_view set = source.name_at(source.graph, source.node, i);
+        if (set.empty()) break;
+        if (const attribute_view a = source(set); a.kind != attribute_kind::graph)
+          b.attributes.push_back(copy(set, a));
+      }
+    } else {
+      // What steers sizes in the standard operators.
+      for (std::string_view wanted : {"allowzero",
+                                      "axes",
+                                      "axis",
+                                      "batch_dims",
+                                      "ceil_mode",
+                                      "coordinate_transformation_mode",
+                                      "depth",
+                                      "dtype",
+                                      "ends",
+                                      "k",
+                                      "keep_aspect_ratio_policy",
+                                      "keepdims",
+                                      "largest",
+                                      "mode",
+                                      "noop_with_empty_axes",
+                                      "num_outputs",
+                                      "onesided",
+                                      "output_dtype",
+                                      "output_shape",
+                                      "pads",
+                                      "paddings",
+                                      "repeats",
+                                      "scales",
+                                      "shape",
+                                      "sizes",
+                                      "sorted",
+                                      "split",
+                                      "starts",
+                                      "steps",
+                                      "tiles",
+                                      "to",
+                                      "value"})
+        if (const attribute_view a = source(wanted)) b.attributes.push_back(copy(wanted, a));
+    }
     for (std::uint32_t s : binds_[n.index]) {
       bool found = false;
       for (std::size_t k = 0; k < view_.outputs(n).size() && !found; ++k) {

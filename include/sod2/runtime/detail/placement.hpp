@@ -23,6 +23,10 @@ class placement : public launch_lowering {
 
   std::uint32_t new_storage(storage_kind kind, value_id v) {
     w_.storages.push_back({kind, no_slot, v, no_slot});
+    if (holds_elements(v)) {
+      w_.storages.back().kind = storage_kind::container;
+      w_.storages.back().place = container_for(v);
+    }
     return static_cast<std::uint32_t>(w_.storages.size() - 1);
   }
   /// Every value that a launch touches belongs to a storage; views share that of their input.
@@ -30,7 +34,7 @@ class placement : public launch_lowering {
     for (std::size_t i = 0; i < view_.inputs(w_.scope).size(); ++i) {
       const value_id v = view_.inputs(w_.scope)[i];
       w_.storage_of[v.index] = new_storage(storage_kind::input, v);
-      w_.storages.back().place = static_cast<std::uint32_t>(i);
+      if (!holds_elements(v)) w_.storages.back().place = static_cast<std::uint32_t>(i);
     }
     for (const launch& l : w_.launches)
       for (std::size_t k = 0; k < l.outputs.size(); ++k) {
@@ -59,7 +63,7 @@ class placement : public launch_lowering {
   /// The block of an output whose bytes nobody knows when its launch starts; no_slot where they
   /// are.
   std::uint32_t own_block(const launch& l, std::size_t output) {
-    if (l.binder == no_slot) return no_slot;
+    if (l.binder == no_slot || holds_elements(l.outputs[output])) return no_slot;
     const program_binder& b = here().binders[l.binder];
     if (b.how == program_binder::mode::values) return no_slot;
     if (b.how == program_binder::mode::counts)
@@ -69,7 +73,10 @@ class placement : public launch_lowering {
       context().for_each_symbol(context().resolve(d), [&](std::uint32_t s) {
         for (std::uint32_t o : binds_[l.nodes[0].index]) open = open || o == s;
       });
-      if (open) return here().controls[l.control].block_first + static_cast<std::uint32_t>(output);
+      if (open)
+        return (l.sequence != no_slot ? here().sequences[l.sequence].block_first
+                                      : here().controls[l.control].block_first) +
+               static_cast<std::uint32_t>(output);
     }
     return no_slot;
   }
@@ -103,9 +110,11 @@ class placement : public launch_lowering {
 
   // ---- order ----
 
-  /// Values of all symbols at one point of the declared ranges: 0 low, 1 middle, 2 high, then
-  /// scattered ones.
-  static constexpr int sample_count = 24;
+  bool is_made_here(value_id v) const {
+    return view_.scope(v) == w_.scope && view_.producer(v) != no_index;
+  }
+
+  /// Values of all symbols at one point of the declared ranges: 0 low, 1 middle, 2 high.
   std::vector<std::int64_t> sample(int which) {
     dim_context& c = context();
     std::vector<std::int64_t> values(c.symbol_count(), 1);
@@ -115,10 +124,8 @@ class placement : public launch_lowering {
       // Undeclared ranges end at 2^31: sizes that models really meet are far below.
       if (r.hi > 4096) r.hi = r.lo < 512 ? 512 : r.lo;
       if (r.hi < r.lo) r.hi = r.lo;
-      const double part = which < 3 ? 0.5 * which : scattered(which, s);
-      const double between = static_cast<double>(r.lo) *
-                             std::pow(static_cast<double>(r.hi) / static_cast<double>(r.lo), part);
-      std::int64_t v = which == 0 ? r.lo : which == 2 ? r.hi : static_cast<std::int64_t>(between);
+      const double middle = std::sqrt(static_cast<double>(r.lo) * static_cast<double>(r.hi));
+      std::int64_t v = which == 0 ? r.lo : which == 2 ? r.hi : static_cast<std::int64_t>(middle);
       if (v < r.lo) v = r.lo;
       values[s] = v;
     }
@@ -132,11 +139,6 @@ class placement : public launch_lowering {
         if (base > r.hi) base -= step;
       }
     return values;
-  }
-  /// In 0..1, different for each symbol.
-  static double scattered(int which, std::uint32_t symbol) {
-    const std::uint64_t h = hash_mix(hash_mix(0, static_cast<std::uint64_t>(which)), symbol);
-    return static_cast<double>(h >> 40) / static_cast<double>(1U << 24);
   }
   std::vector<std::int64_t> evaluate_all(const std::vector<dim>& sizes,
                                          const std::vector<std::int64_t>& values) {
@@ -204,7 +206,8 @@ class placement : public launch_lowering {
       v.bytes = align_up(bytes[i], static_cast<std::int64_t>(tensor_alignment));
       const storage_kind kind = w_.storages[i].kind;
       v.is_input = kind != storage_kind::arena && kind != storage_kind::output &&
-                   kind != storage_kind::block;
+                   kind != storage_kind::block &&
+                   (kind != storage_kind::container || !is_made_here(w_.storages[i].first));
       v.is_output = w_.storages[i].kind == storage_kind::output;
       problem.values.push_back(v);
     }

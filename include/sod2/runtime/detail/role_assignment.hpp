@@ -32,8 +32,8 @@ class role_assignment : public tile_lowering {
   }
   status assign_control(node_id n) {
     const std::string_view op = info(n).name;
-    if ((op != "If" || view_.scopes(n).size() != 2) && op != "Loop" &&
-        (op != "Scan" || facts_.node(n).op.version < 9))
+    if ((op != "If" || view_.scopes(n).size() != 2) && op != "Loop" && op != "Scan" &&
+        op != "SequenceMap")
       return error(errc::unsupported, "running operator '" + std::string(op) + "' version " +
                                           std::to_string(facts_.node(n).op.version))
           .at_node(name(n));
@@ -55,13 +55,10 @@ class role_assignment : public tile_lowering {
       }
     return {};
   }
-  /// A tensor of known rank whose sizes somebody can tell.
+  /// A tensor of known rank whose sizes somebody can tell, or a list of tensors.
   status check_runnable(node_id n, value_id v) {
     const symbolic_fact& f = facts_.fact(v);
-    if (f.kind != fact_kind::tensor)
-      return error(errc::unsupported, "running sequences and optionals")
-          .at_node(name(n))
-          .at_tensor(view_.name(v));
+    if (is_container(f.kind) && f.type != dtype::string) return {};
     if (!f.rank_known()) return error(errc::rank_unknown).at_node(name(n)).at_tensor(view_.name(v));
     for (std::size_t i = 0; i < f.dims.size(); ++i)
       if (!f.dims[i].is_known())
@@ -79,18 +76,19 @@ class role_assignment : public tile_lowering {
     bool host = info(n).deterministic && !view_.outputs(n).empty();
     for (value_id v : view_.outputs(n)) {
       if (v == absent) continue;
-      const symbolic_fact& f = facts_.fact(v);
-      if (f.kind != fact_kind::tensor)
-        return error(errc::unsupported, "running sequences and optionals")
-            .at_node(name(n))
-            .at_tensor(view_.name(v));
-      host = host && known_elements(v);
+      host = host && !holds_elements(v) && known_elements(v);
     }
     if (host) {
       role(n) = node_role::host;
       return {};
     }
-    if (info(n).deterministic && foldable(n)) {
+    const bool handles = handles_elements(n);
+    for (value_id v : view_.inputs(n))
+      if (handles && v != absent && facts_.fact(v).type == dtype::string)
+        return error(errc::unsupported, "running sequences and optionals of strings")
+            .at_node(name(n))
+            .at_tensor(view_.name(v));
+    if (info(n).deterministic && !handles && foldable(n)) {
       SOD2_ASSIGN(const bool done, fold(n));
       if (done) return {};
     }
@@ -99,7 +97,9 @@ class role_assignment : public tile_lowering {
       SOD2_TRY(check_runnable(n, v));
       bind_sizes(v, binds_[n.index]);
     }
-    if (is_view(view_, facts_, n)) {
+    if (handles) {
+      role(n) = node_role::opaque;
+    } else if (is_view(view_, facts_, n)) {
       role(n) = node_role::view;
     } else if (pointwise_of(n) != nullptr) {
       // What makes a size known stands alone.
@@ -225,11 +225,11 @@ class role_assignment : public tile_lowering {
   void mark_needed(scope_id s) {
     const auto order = view_.order(s);
     if (is_possible(s)) {
-      for (value_id v : view_.outputs(s)) needed_[v.index] = 1;
+      for (value_id v : view_.outputs(s)) need_value(v);
     } else {
       for (node_id n : order)
         if (role(n) != node_role::dead)
-          for (value_id v : view_.outputs(n)) needed_[v.index] = 1;
+          for (value_id v : view_.outputs(n)) need_value(v);
     }
     for (std::size_t i = order.size(); i-- > 0;) {
       const node_id n = order[i];
@@ -237,6 +237,7 @@ class role_assignment : public tile_lowering {
       bool used = false;
       for (value_id v : view_.outputs(n))
         used = used || (v != absent && needed_[v.index] != 0 && !constant(v).present());
+      for (std::uint32_t symbol : binds_[n.index]) used = used || wanted_[symbol] != 0;
       if (!used) {
         role(n) = node_role::dead;
         continue;
@@ -251,9 +252,25 @@ class role_assignment : public tile_lowering {
         if (v == absent || (role(n) == node_role::view && k > 0 && binds_[n.index].empty()))
           continue;
         if (row != nullptr && k < 32 && (row->unread_inputs >> k & 1U) != 0) continue;
-        needed_[v.index] = 1;
+        need_value(v);
       }
+      for (value_id v : view_.outputs(n)) want_sizes(v);
     }
+  }
+  void need_value(value_id v) {
+    needed_[v.index] = 1;
+    want_sizes(v);
+  }
+  /// Whoever tells the sizes and elements of v has to run, even if nobody reads its results.
+  void want_sizes(value_id v) {
+    if (!late_symbols_ || v == absent || holds_elements(v)) return;
+    const auto want = [&](dim d) {
+      if (d.is_known())
+        context().for_each_symbol(context().resolve(d),
+                                  [&](std::uint32_t symbol) { wanted_[symbol] = 1; });
+    };
+    for (dim d : facts_.dims(v)) want(d);
+    for (dim d : facts_.fact(v).elements) want(d);
   }
 };
 

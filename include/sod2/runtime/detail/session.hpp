@@ -7,12 +7,16 @@
 #include <utility>
 
 #include <sod2/core/config.hpp>
+#include <sod2/runtime/detail/control_flow.hpp>
+#include <sod2/runtime/detail/rehearsal.hpp>
+#include <sod2/runtime/detail/run_sizes.hpp>
+#include <sod2/runtime/detail/sequence_steps.hpp>
 #include <sod2/runtime/session.hpp>
 
 namespace sod2 {
 
 SOD2_HEAVY session::session(const program& p, session_options options)
-    : program_(&p), options_(options), arena_(options.allocator) {
+    : program_(&p), options_(options), arena_(options.allocator), elements_(options.allocator) {
   symbol_values_.assign(p.symbol_values(), 0);
   std::size_t scratch = 0, staged = 0;
   states_.resize(p.regions().size());
@@ -43,6 +47,7 @@ SOD2_HEAVY session::session(const program& p, session_options options)
   for (std::size_t i = 0; i < p.block_count(); ++i) blocks_.emplace_back(options.allocator);
   block_data_.assign(p.block_count(), nullptr);
   loops_.resize(p.control_count());
+  containers_.resize(p.containers().size());
   bound_values_.assign(p.symbols().size(), 0);
   wanted_values_.assign(p.symbols().size(), 0);
   outputs_.resize(p.outputs().size());
@@ -67,7 +72,7 @@ SOD2_HEAVY status session::bind(std::span<const std::int64_t> values) {
   if (active_ > 0)
     SOD2_TRY(variants_[active_ - 1].bind(values));
   else
-    SOD2_TRY(begin_segment(0, 0));
+    SOD2_TRY(begin_root());
   bound_ = true;
   return {};
 }
@@ -81,6 +86,10 @@ SOD2_HEAVY status session::bind_inputs(std::span<const tensor_view> inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const program_input& in = declared[i];
     const tensor_view& t = inputs[i];
+    if (is_container(in.kind)) {
+      SOD2_TRY(check_container(in, t));
+      continue;
+    }
     if (t.type != in.type)
       return error(errc::input_type).at_tensor(in.name).between(name_of(in.type), name_of(t.type));
     if (t.rank != in.axes.size())
@@ -116,6 +125,7 @@ SOD2_HEAVY status session::run(std::span<const tensor_view> inputs,
     return error(errc::invalid_argument, "run takes one target per output");
   nodes_run_ = 0;
   groups_run_ = 0;
+  open_containers(inputs);
   sink out;
   out.targets = targets;
   return execute(0, inputs, out);
