@@ -1,6 +1,7 @@
 // The networks of the paper, eight times narrower, run at five sizes each.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -82,5 +83,78 @@ TEST_CASE("twins run at five sizes, and no plan changes what they say") {
         CHECK(furthest <= 1e-3 * largest);
       }
     }
+  }
+}
+
+TEST_CASE("a mixture of experts: every choice of every token is computed once") {
+  const models::entry* const m = models::find("mixture_of_experts");
+  REQUIRE(m != nullptr);
+  const graph g = m->build(twin);
+  compile_options options;
+  const program planned = compiled(g, options);
+  options.fusion.enabled = options.reorder = options.share_memory = false;
+  const program plain = compiled(g, options);
+  session_options careful;
+  careful.poison = true;
+  session a(planned, careful), b(plain, careful);
+  for (int k = 0; k < models::size_count; ++k) {
+    CAPTURE(k);
+    const auto inputs = models::inputs_at(g, m->facts(), k, 20 + static_cast<std::uint64_t>(k));
+    const auto got = run(a, planned, inputs), expected = run(b, plain, inputs);
+    REQUIRE(got.size() == 2);
+    REQUIRE(got[0].dims == inputs[0].dims);
+    for (std::size_t j = 0; j < got[0].values.size(); ++j)
+      REQUIRE(std::abs(got[0].values[j] - expected[0].values[j]) <= 1e-3);
+    CHECK(got[1].values == expected[1].values);
+    double sum = 0;
+    for (const double count : got[1].values) sum += count;
+    const auto tokens = inputs[0].dims[0] * inputs[0].dims[1];
+    CHECK(sum == static_cast<double>(models::mixture_of_experts::chosen * tokens));
+  }
+}
+
+TEST_CASE("only the blocks that a policy keeps are run") {
+  const graph g = models::blockdrop::build(twin);
+  const program p = compiled(g, {});
+  session s(p);
+  auto inputs = models::inputs_at(g, {}, 1);
+  const std::int64_t blocks = inputs[1].count();
+  const auto nodes = [&](auto keep) {
+    for (std::int64_t i = 0; i < blocks; ++i) inputs[1].as<std::uint8_t>()[i] = keep(i) ? 1 : 0;
+    run(s, p, inputs);
+    return static_cast<std::int64_t>(s.nodes_run());
+  };
+  const std::int64_t none = nodes([](std::int64_t) { return false; });
+  std::int64_t sum = 0, odd = 0;
+  for (std::int64_t t = 0; t < blocks; ++t) {
+    const std::int64_t alone = nodes([&](std::int64_t i) { return i == t; }) - none;
+    CHECK(alone >= 5);  // three convolutions and their activations
+    sum += alone;
+    if (t % 2 == 1) odd += alone;
+  }
+  CHECK(nodes([](std::int64_t) { return true; }) == none + sum);
+  CHECK(nodes([](std::int64_t i) { return i % 2 == 1; }) == none + odd);
+}
+
+TEST_CASE("gates read the input: operators that run differ between inputs") {
+  for (const char* name : {"skipnet", "convnet_aig", "ranet"}) {
+    CAPTURE(name);
+    const graph g = models::find(name)->build(twin);
+    const program p = compiled(g, {});
+    session s(p);
+    std::vector<std::uint64_t> counts;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      auto inputs = models::inputs_at(g, {}, 0, seed);
+      // From faint to strong.
+      for (std::int64_t i = 0; i < inputs[0].count(); ++i)
+        inputs[0].as<float>()[i] *= 0.1F + 0.2F * static_cast<float>(seed);
+      run(s, p, inputs);
+      const std::uint64_t once = s.nodes_run();
+      run(s, p, inputs);
+      CHECK(s.nodes_run() == once);
+      counts.push_back(once);
+    }
+    std::sort(counts.begin(), counts.end());
+    CHECK(std::unique(counts.begin(), counts.end()) - counts.begin() >= 3);
   }
 }
