@@ -241,7 +241,8 @@ sod2::result<plan> make_plan(const engine::net& net) {
     placement.buffers.push_back({r.lower, r.upper});
   out.layout = sod2::symbolic_layout_planner(placement, {&typical_bytes, 1}).stacked();
   SOD2_TRY(sod2::validate(placement, out.layout));
-  std::printf("arena    %s bytes\n\n", sod2::print(c, out.layout.required_bytes(c, bytes)).c_str());
+  const sod2::dim arena = out.layout.required_bytes(c, bytes).bytes;
+  std::printf("arena    %s bytes\n\n", sod2::print(c, arena).c_str());
   // [memory]
   return out;
 }

@@ -20,6 +20,7 @@ sod2::program compile_model(const loaded_model& m, const shape_options& shapes,
   options.fusion.enabled = !o.no_fusion;
   options.reorder = !o.no_order;
   options.share_memory = !o.no_memory;
+  options.describe_memory = o.describe_memory;
   options.threads = o.threads;
   options.all_branches = o.policy == "all_branches";
   return need(sod2::compile(m.view, sod2::standard_registry(), sod2::standard_kernels(), options));

@@ -58,6 +58,7 @@ struct run_options {
   std::string policy = "sod2", disable, tuned;
   std::int64_t memory_budget = 0;
   std::vector<std::string> bucket;
+  bool describe_memory = false;
   bool no_fusion = false, no_order = false, no_memory = false, no_versions = false;
 };
 void add_run_options(CLI::App& app, run_options& o);

@@ -53,7 +53,7 @@ json mapping_json(const sod2::graph_view& view, sod2::analysis& facts) {
 json plan_json(const sod2::program& p, sod2::session* bound) {
   const sod2::program_region& r = p.root();
   struct life {
-    std::int64_t lower = -1, upper = -1, size = 0;
+    std::int64_t lower = -1, upper = -1;
     std::vector<std::string> tensors;
   };
   std::vector<life> lives(r.buffers);
@@ -87,19 +87,24 @@ json plan_json(const sod2::program& p, sod2::session* bound) {
                       {"inputs", std::move(inputs)},
                       {"outputs", std::move(outputs)}});
   }
-  for (std::size_t t = 0; t < r.tensors.size(); ++t) {
-    if (r.tensors[t].kind != sod2::storage_kind::arena) continue;
-    life& l = lives[r.tensors[t].storage];
-    l.tensors.push_back(r.tensors[t].name);
-    if (bound != nullptr) {
-      const sod2::tensor_view& v = bound->tensor(t);
-      l.size = std::max(l.size, sod2::bytes_of(v.type, v.count()));
-    }
-  }
+  for (const sod2::program_tensor& t : r.tensors)
+    if (t.kind == sod2::storage_kind::arena) lives[t.storage].tensors.push_back(t.name);
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? json() : json(text);
+  };
   json buffers = json::array();
   for (std::size_t b = 0; b < lives.size(); ++b) {
     json entry = {{"id", b}, {"lower", lives[b].lower}, {"upper", lives[b].upper}};
-    if (bound != nullptr) entry["bytes"] = lives[b].size;
+    if (bound != nullptr && b < bound->buffer_offsets().size()) {
+      entry["bytes"] = bound->buffer_bytes()[b];
+      entry["offset"] = bound->buffer_offsets()[b];
+    } else if (b < r.described.size()) {
+      entry["bytes"] = text_or_null(r.described[b].bytes);
+      // One for each version of the plan; the version that needs the fewest bytes is taken.
+      json offsets = json::array();
+      for (const std::string& at : r.described[b].offsets) offsets.push_back(text_or_null(at));
+      entry["offset"] = offsets.size() == 1 ? offsets[0] : std::move(offsets);
+    }
     entry["tensors"] = lives[b].tensors;
     buffers.push_back(std::move(entry));
   }
@@ -124,14 +129,18 @@ int plan(const plan_options& given, bool as_json) {
 
     sod2::analysis facts = need(sod2::analyze(m->view, sod2::standard_registry(), shapes.analysis));
     stopwatch watch;
-    const sod2::program program = compile_model(*m, shapes, o.run);
+    run_options planned_options = o.run;
+    planned_options.describe_memory = !bound && !o.output.empty();
+    const sod2::program program = compile_model(*m, shapes, planned_options);
     const double plan_ms = watch.ms();
     run_options unfused_options = o.run;
     unfused_options.no_fusion = true;
     const sod2::program unfused = compile_model(*m, shapes, unfused_options);
     const sod2::program_summary& s = program.summary();
 
-    json arena = s.required_bytes, lower = nullptr, bind_us = nullptr;
+    json arena = s.required_bytes, lower = s.lower_bound_bytes, bind_us = nullptr;
+    double ratio = s.layout_ratio;
+    bool proved = s.layout_proved;
     json intermediate = s.intermediate_bytes;
     json intermediate_unfused = unfused.summary().intermediate_bytes;
     std::unique_ptr<running> r;
@@ -144,6 +153,8 @@ int plan(const plan_options& given, bool as_json) {
       bind_us = rounded(watch.us());
       arena = r->session.arena_bytes();
       lower = r->session.lower_bound_bytes();
+      ratio = lower.get<double>() > 0 ? arena.get<double>() / lower.get<double>() : 1.0;
+      proved = proved || arena == lower;
       intermediate = r->session.intermediate_bytes();
       run_options free_options = unfused_options;
       free_options.memory_budget = 0;
@@ -164,6 +175,8 @@ int plan(const plan_options& given, bool as_json) {
                    {"plan_versions", program.root().layout.formulas().size()},
                    {"arena_bytes", std::move(arena)},
                    {"lower_bound_bytes", std::move(lower)},
+                   {"ratio", ratio},
+                   {"proved", proved},
                    {"layout", s.required_bytes.empty() ? "planned" : "symbolic"},
                    {"required_bytes", s.required_bytes},
                    {"plan_ms", rounded(plan_ms)},

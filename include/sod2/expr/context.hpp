@@ -93,6 +93,8 @@ class dim_context {
   /// unknown.
   static constexpr std::int64_t max_power = 64;
   static constexpr std::uint32_t max_weight = 4096;
+  /// Operands of one min or max.
+  static constexpr std::size_t max_alternatives = 64;
   /// Rewrites and case splits that one proof may take.
   static constexpr int proof_budget = 160;
 
@@ -377,6 +379,17 @@ class dim_context {
   constexpr dim align_up(dim a, std::int64_t k) { return mul(ceildiv(a, k), k); }
   constexpr dim min(dim a, dim b) { return extremum(dim_kind::min, a, b); }
   constexpr dim max(dim a, dim b) { return extremum(dim_kind::max, a, b); }
+  /// The largest of `all`, where the caller has dropped what others reach: nothing is proved here,
+  /// so that a long list costs no more than it must. At least one.
+  constexpr dim max_of(std::span<const dim> all) {
+    small_vector<dim, 4> list;
+    for (dim d : all) {
+      d = resolve(d);
+      if (!d.is_known()) return d;
+      collect(dim_kind::max, d, list);
+    }
+    return list.size() > max_alternatives ? dim::unknown() : make_list(dim_kind::max, list);
+  }
   /// The numpy result dim of a and b, assuming they broadcast.
   constexpr dim broadcast(dim a, dim b) {
     if (const dim bad = poison(a, b); bad.id != no_poison) return bad;
@@ -1317,7 +1330,7 @@ class dim_context {
     small_vector<dim, 4> list, kept;
     collect(k, a, list);
     collect(k, b, list);
-    if (list.size() > 16) return dim::unknown();
+    if (list.size() > max_alternatives) return dim::unknown();
     // Keep only what no other operand dominates.
     for (dim candidate : list) {
       bool dominated = false;

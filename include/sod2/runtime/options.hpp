@@ -18,6 +18,8 @@ struct compile_options {
   /// Both arms of a branch run and its condition selects among their results, as in engines without
   /// control flow: a baseline to measure against. What the other arm breaks is ignored.
   bool all_branches = false;
+  /// Keeps the formulas of all offsets, for reports.
+  bool describe_memory = false;
   /// Sizes that only a run knows, but which cannot exceed a bound that `bind` knows (counts of
   /// NonZero, NonMaxSuppression, ...), get their memory in the arena, for the bound: runs do not
   /// grow it. Without a bound, and inside arms and bodies, memory grows as ever.

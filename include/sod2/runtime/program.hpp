@@ -212,6 +212,13 @@ struct program_copy {
   bool takes = false;        // container: nobody reads it afterwards
 };
 
+/// A buffer of the arena as text, for reports.
+struct buffer_description {
+  std::int64_t lower = 0, upper = 0;  // half-open range of steps
+  std::string bytes;
+  std::vector<std::string> offsets;  // one per formula of the layout; empty where too long
+};
+
 struct program_region {
   std::vector<program_tensor> tensors;
   std::vector<program_step> steps;
@@ -222,7 +229,8 @@ struct program_region {
   std::vector<program_copy> copies;  // outputs that alias an input, a constant or another output
   std::vector<program_segment> segments;  // at least one
   std::vector<std::uint32_t> segment_of_buffer;
-  symbolic_layout layout;  // the first segment's, for reports
+  symbolic_layout layout;                     // the first segment's, for reports
+  std::vector<buffer_description> described;  // on demand; those of the first segment
   std::vector<program_control> controls;
   std::vector<program_sequence> sequences;
   std::vector<program_binder> binders;
@@ -246,7 +254,10 @@ struct program_summary {
   std::int64_t order_peak_bytes = 0;  // at the representative binding
   std::int64_t order_lower_bound_bytes = 0;
   std::int64_t weights_bytes = 0;
-  std::string required_bytes;      // formula text
+  std::string required_bytes;      // formula text, empty when it is too long
+  std::string lower_bound_bytes;   // formula text, empty when it is too long
+  bool layout_proved = false;      // both are equal at every binding
+  double layout_ratio = 1.0;       // arena over lower bound, the worst of the sampled bindings
   std::string intermediate_bytes;  // formula text, empty when it is too long
 };
 

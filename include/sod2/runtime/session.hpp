@@ -93,6 +93,16 @@ class session {
     const program_segment& g = program_->root().segments[0];
     return g.layout.lower_bound({states_[0].sizes.data() + g.buffer_bytes, g.buffers});
   }
+  /// Bytes and offsets of the arena's buffers at the current binding, for reports.
+  std::span<const std::int64_t> buffer_bytes() const {
+    const session& s = active();
+    const program_segment& g = s.program_->root().segments[0];
+    return {s.states_[0].sizes.data() + g.buffer_bytes, g.buffers};
+  }
+  std::span<const std::int64_t> buffer_offsets() const {
+    const session& s = active();
+    return {s.states_[0].offsets.data(), s.program_->root().segments[0].buffers};
+  }
   /// Sum of all materialised intermediate tensors at the current binding, in bytes.
   std::int64_t intermediate_bytes() const {
     return active().states_[0].sizes[active().program_->root().intermediate_bytes];

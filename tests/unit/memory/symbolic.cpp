@@ -62,14 +62,19 @@ TEST_CASE("a layout is valid at every size, and required_bytes is its peak") {
     vector<std::span<const std::int64_t>> samples;
     for (const auto& row : rows) samples.push_back(row.view());
     symbolic_layout_planner planner(c.problem, samples.view());
-    for (const symbolic_layout& layout : {planner.stacked(), planner.slots()}) {
-      CHECK(validate(c.problem, layout).ok());
-      const dim bytes = layout.required_bytes(c.context, c.bytes.view());
+    symbolic_layout::requirement proved;
+    for (const symbolic_layout& layout :
+         {planner.stacked(), planner.stacked(c.context, c.bytes.view(), proved)}) {
+      const status valid = validate(c.problem, layout);
+      CHECK_MESSAGE(valid.ok(), valid.error().text());
+      const symbolic_layout::requirement needs = layout.required_bytes(c.context, c.bytes.view());
+      const dim bytes = needs.bytes;
       size_program formula;
       if (bytes.is_known()) {
         ++known;
         size_program_builder builder(c.context);
         builder.add_output(bytes);
+        builder.add_output(needs.lower_bound);
         formula = std::move(builder).finish();
       }
       for (int k = 0; k < 20; ++k) {
@@ -83,19 +88,12 @@ TEST_CASE("a layout is valid at every size, and required_bytes is its peak") {
         plan.lower_bound_bytes = layout.lower_bound(sizes.view());
         CHECK(plan.lower_bound_bytes == place_greedy(concrete).lower_bound_bytes);
         plan.exact = plan.peak_bytes == plan.lower_bound_bytes;
-        // Slots may be higher than the highest end.
-        if (layout.kind() == symbolic_layout::form::slots) {
-          plan.peak_bytes = 0;
-          for (std::size_t i = 0; i < n; ++i)
-            if (concrete.buffers[i].lower < concrete.buffers[i].upper)
-              plan.peak_bytes = std::max(plan.peak_bytes, plan.offsets[i] + align_up(sizes[i], 64));
-          plan.exact = plan.peak_bytes == plan.lower_bound_bytes;
-        }
         const status s = validate(concrete, plan);
         CHECK_MESSAGE(s.ok(), s.error().text());
-        if (bytes.is_known())
-          CHECK(c.evaluate(formula, h, w)[0] ==
-                layout.evaluate(sizes.view(), {plan.offsets.data(), n}));
+        if (!bytes.is_known()) continue;
+        CHECK(c.evaluate(formula, h, w)[0] == plan.peak_bytes);
+        CHECK(c.evaluate(formula, h, w)[1] == plan.lower_bound_bytes);
+        if (needs.proved()) CHECK(plan.peak_bytes == plan.lower_bound_bytes);
       }
     }
   }
@@ -117,7 +115,7 @@ TEST_CASE("a regime change between samples is closed by a second formula") {
   const symbolic_layout layout = symbolic_layout_planner(p, samples).stacked();
   CHECK(validate(p, layout).ok());
   CHECK(layout.worst_ratio() == 1.0);
-  CHECK(layout.required_bytes(context, bytes.view()).is_known());
+  CHECK(layout.required_bytes(context, bytes.view()).bytes.is_known());
 }
 
 TEST_CASE("layouts without buffers, with guards, with sizes that do not fit") {
@@ -126,7 +124,7 @@ TEST_CASE("layouts without buffers, with guards, with sizes that do not fit") {
   symbolic_layout layout = symbolic_layout_planner(p, {}).stacked();
   CHECK(validate(p, layout).ok());
   CHECK(layout.evaluate({}, {}) == 0);
-  CHECK(layout.required_bytes(context, {}) == context.zero());
+  CHECK(layout.required_bytes(context, {}).bytes == context.zero());
 
   const dim H = context.symbol("H");
   const dim bytes[] = {context.mul(H, 64), context.mul(H, 64)};
@@ -138,12 +136,12 @@ TEST_CASE("layouts without buffers, with guards, with sizes that do not fit") {
   const std::span<const std::int64_t> samples[] = {sizes};
   layout = symbolic_layout_planner(p, samples).stacked();
   CHECK(validate(p, layout).ok());
-  CHECK(layout.required_bytes(context, bytes) == bytes[0]);
+  CHECK(layout.required_bytes(context, bytes).bytes == bytes[0]);
   CHECK(layout.lower_bound(sizes) == 6400);
   const std::int64_t huge[] = {INT64_MAX - 5, 1};
   std::int64_t offsets[2];
   CHECK(layout.evaluate(huge, offsets) == INT64_MAX);
-  CHECK(layout.symbolic_offsets(context, layout.formulas()[0], bytes)[1] == context.zero());
+  CHECK(layout.symbolic_offsets(context, 0, bytes)[1] == context.zero());
 }
 
 TEST_CASE("the validator refuses a layout of another problem") {

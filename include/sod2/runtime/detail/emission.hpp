@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <sod2/expr/print.hpp>
-#include <sod2/memory/symbolic.hpp>
+#include <sod2/memory/layout_planner.hpp>
 #include <sod2/runtime/detail/placement.hpp>
 
 namespace sod2::detail {
@@ -19,8 +19,8 @@ class emission : public placement {
   using placement::placement;
 
  protected:
-  /// Longest text of a layout formula, in characters; a layout with shorter slots takes over.
-  static constexpr std::size_t longest_formula = 20000;
+  /// Longest text of a layout formula, in characters.
+  static constexpr std::size_t longest_formula = 65536;
 
   std::uint32_t tensor_for(value_id v) {
     if (v == absent) return no_slot;
@@ -382,21 +382,38 @@ class emission : public placement {
                      program_segment& segment) {
     std::vector<std::vector<std::int64_t>> samples;
     std::vector<std::span<const std::int64_t>> spans;
-    for (int which = 0; which < 3; ++which) samples.push_back(evaluate_all(bytes, sample(which)));
+    for (int which = 0; which < sample_count; ++which)
+      samples.push_back(evaluate_all(bytes, sample(which)));
     for (const auto& one : samples) spans.push_back(one);
-    symbolic_layout_planner planner(problem, spans);
-    segment.layout = planner.stacked();
-    dim required = segment.layout.required_bytes(context(), bytes);
-    std::string text = required.is_known() ? print(context(), required) : std::string();
-    if (text.empty() || text.size() > longest_formula) {
-      segment.layout = planner.slots();
-      required = segment.layout.required_bytes(context(), bytes);
-      text = required.is_known() ? print(context(), required) : std::string();
-    }
+    symbolic_layout::requirement required;
+    segment.layout = symbolic_layout_planner(problem, spans).stacked(context(), bytes, required);
     if (&segment != here().segments.data()) return {};
-    w_.required = text.size() <= longest_formula ? required : dim{};
-    if (is_root()) out_.summary.required_bytes = std::move(text);
+    std::string text = short_text(required.bytes);
+    if (!text.empty()) w_.required = required.bytes;
+    if (!is_root()) return {};
+    out_.summary.required_bytes = std::move(text);
+    out_.summary.lower_bound_bytes = short_text(required.lower_bound);
+    out_.summary.layout_proved = required.proved();
+    out_.summary.layout_ratio = segment.layout.worst_ratio();
+    if (options_.describe_memory) describe_memory(problem, bytes, segment.layout);
     return {};
+  }
+  /// Empty when the expression is unknown or too long to be of use.
+  std::string short_text(dim d) {
+    std::string text;
+    if (d.is_known()) text = print(context(), d);
+    if (text.size() > longest_formula) text.clear();
+    return text;
+  }
+  void describe_memory(const placement_problem& problem, const std::vector<dim>& bytes,
+                       const symbolic_layout& layout) {
+    std::vector<buffer_description>& all = here().described;
+    for (std::size_t b = 0; b < bytes.size(); ++b)
+      all.push_back({problem.buffers[b].lower, problem.buffers[b].upper, short_text(bytes[b]), {}});
+    for (std::size_t f = 0; f < layout.formulas().size(); ++f) {
+      const vector<dim> offsets = layout.symbolic_offsets(context(), f, bytes);
+      for (std::size_t b = 0; b < all.size(); ++b) all[b].offsets.push_back(short_text(offsets[b]));
+    }
   }
   void emit_step(std::uint32_t at, std::uint32_t workspace, const std::vector<buffer>& buffers) {
     program_region& r = here();

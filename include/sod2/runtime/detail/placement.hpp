@@ -114,7 +114,9 @@ class placement : public launch_lowering {
     return view_.scope(v) == w_.scope && view_.producer(v) != no_index;
   }
 
-  /// Values of all symbols at one point of the declared ranges: 0 low, 1 middle, 2 high.
+  /// Values of all symbols at one point of the declared ranges: 0 low, 1 middle, 2 high, then
+  /// scattered ones.
+  static constexpr int sample_count = 24;
   std::vector<std::int64_t> sample(int which) {
     dim_context& c = context();
     std::vector<std::int64_t> values(c.symbol_count(), 1);
@@ -124,8 +126,10 @@ class placement : public launch_lowering {
       // Undeclared ranges end at 2^31: sizes that models really meet are far below.
       if (r.hi > 4096) r.hi = r.lo < 512 ? 512 : r.lo;
       if (r.hi < r.lo) r.hi = r.lo;
-      const double middle = std::sqrt(static_cast<double>(r.lo) * static_cast<double>(r.hi));
-      std::int64_t v = which == 0 ? r.lo : which == 2 ? r.hi : static_cast<std::int64_t>(middle);
+      const double part = which < 3 ? 0.5 * which : scattered(which, s);
+      const double between = static_cast<double>(r.lo) *
+                             std::pow(static_cast<double>(r.hi) / static_cast<double>(r.lo), part);
+      std::int64_t v = which == 0 ? r.lo : which == 2 ? r.hi : static_cast<std::int64_t>(between);
       if (v < r.lo) v = r.lo;
       values[s] = v;
     }
@@ -139,6 +143,11 @@ class placement : public launch_lowering {
         if (base > r.hi) base -= step;
       }
     return values;
+  }
+  /// In 0..1, different for each symbol.
+  static double scattered(int which, std::uint32_t symbol) {
+    const std::uint64_t h = hash_mix(hash_mix(0, static_cast<std::uint64_t>(which)), symbol);
+    return static_cast<double>(h >> 40) / static_cast<double>(1U << 24);
   }
   std::vector<std::int64_t> evaluate_all(const std::vector<dim>& sizes,
                                          const std::vector<std::int64_t>& values) {
