@@ -30,9 +30,16 @@ int pack(const pack_options& o, bool as_json) {
   auto file = sod2::read_placement_csv(read_text(o.file));
   if (!file) fail(std::move(file).error().in_file(o.file));
   file->problem.capacity = o.capacity;
-  const stopwatch watch;
+  stopwatch watch;
   const sod2::placement_plan plan = place(file->problem, o);
-  const double us = watch.us();
+  double us = watch.us();
+  // A first plan mostly measures how a process gets its memory. Plans are the same every time.
+  constexpr double quick_us = 10'000;
+  for (int again = 0; again < 5 && us < quick_us; ++again) {
+    watch = stopwatch();
+    place(file->problem, o);
+    us = std::min(us, watch.us());
+  }
   json report = {{"buffers", file->problem.buffers.size()},
                  {"peak_bytes", plan.peak_bytes},
                  {"lower_bound_bytes", plan.lower_bound_bytes},

@@ -161,3 +161,59 @@ TEST_CASE("the validator refuses a layout of another problem") {
   other.buffers.push_back({0, 1, 0});
   CHECK(!validate(other, layout).ok());
 }
+
+TEST_CASE("twelve layers of attention: one formula is the lower bound at every length") {
+  // Scores grow with the square of the length and overtake the rest inside the range: an order of
+  // stacking taken from one end of it is up to 1.15 times the bound at the other.
+  dim_context context;
+  const dim B = context.symbol("B", {1, 4, 1, 0}), L = context.symbol("L", {32, 384, 1, 0});
+  const dim hidden = context.mul(context.mul(B, L), 4 * 768);
+  const dim inner = context.mul(context.mul(B, L), 4 * 3072);
+  const dim scores = context.mul(context.mul(context.mul(B, L), L), 4 * 12);
+  placement_problem p;
+  vector<dim> bytes;
+  const auto live = [&](std::int64_t lower, std::int64_t upper, dim size) {
+    p.buffers.push_back({lower, upper});
+    bytes.push_back(size);
+  };
+  std::int64_t t = 0;
+  for (int layer = 0; layer < 12; ++layer, t += 9) {
+    live(t, t + 7, hidden);      // kept for the first sum
+    live(t + 1, t + 4, hidden);  // query, key, value
+    live(t + 2, t + 4, hidden);
+    live(t + 3, t + 6, hidden);
+    live(t + 4, t + 6, scores);
+    live(t + 5, t + 7, hidden);
+    live(t + 6, t + 10, hidden);  // kept for the second sum
+    live(t + 7, t + 9, inner);
+    live(t + 8, t + 10, hidden);
+  }
+  size_program_builder builder(context);
+  for (const dim d : bytes) builder.add_output(d);
+  const size_program program = std::move(builder).finish();
+  const auto sizes_at = [&](std::int64_t b, std::int64_t l) {
+    vector<std::int64_t> symbols(context.symbol_count(), 0), scratch(program.register_count()),
+        out(program.output_count());
+    symbols[static_cast<std::size_t>(context.find_symbol("B"))] = b;
+    symbols[static_cast<std::size_t>(context.find_symbol("L"))] = l;
+    REQUIRE(program.evaluate(symbols.view(), {scratch.data(), scratch.size()},
+                             {out.data(), out.size()}) == errc::ok);
+    return out;
+  };
+  // Only the short end is shown to the planner.
+  const vector<std::int64_t> sample = sizes_at(1, 32);
+  const std::span<const std::int64_t> samples[] = {sample.view()};
+  symbolic_layout::requirement needs;
+  const symbolic_layout layout =
+      symbolic_layout_planner(p, samples).stacked(context, bytes.view(), needs);
+  CHECK(validate(p, layout).ok());
+  CHECK(layout.formulas().size() == 1);
+  CHECK(needs.proved());
+  vector<std::int64_t> offsets(bytes.size());
+  for (const std::int64_t b : {1, 4})
+    for (std::int64_t l = 32; l <= 384; l += 11) {
+      const vector<std::int64_t> sizes = sizes_at(b, l);
+      CHECK(layout.evaluate(sizes.view(), {offsets.data(), offsets.size()}) ==
+            layout.lower_bound(sizes.view()));
+    }
+}
