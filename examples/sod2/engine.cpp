@@ -78,6 +78,20 @@ symbol_values symbols_of(const loaded_model& m, const shape_options& shapes,
   return values;
 }
 
+void allow_empty(const loaded_model& m, const input_list& given, shape_options& shapes) {
+  const sod2::graph_view& view = m.view;
+  for (std::size_t i = 0; i < given.size() && i < view.inputs().size(); ++i)
+    for (std::size_t axis = 0; axis < given[i].dims().size(); ++axis) {
+      if (given[i].dims()[axis] != 0) continue;
+      if (axis >= view.declared(view.inputs()[i]).dims.size()) break;
+      const std::string symbol = symbol_of(view, view.inputs()[i], axis);
+      auto& list = shapes.analysis.symbols;
+      const bool known =
+          std::any_of(list.begin(), list.end(), [&](const auto& s) { return s.name == symbol; });
+      if (!symbol.empty() && !known) list.push_back({symbol, {0, sod2::default_symbol_max, 1, 0}});
+    }
+}
+
 std::vector<std::string> unbound_symbols(const loaded_model& m, const shape_options& shapes,
                                          const symbol_values& values) {
   std::vector<std::string> names;

@@ -43,6 +43,8 @@ symbol_values symbols_of(const loaded_model& m, const shape_options& shapes,
 /// Names of input symbols without a value: what `--dim` should bind.
 std::vector<std::string> unbound_symbols(const loaded_model& m, const shape_options& shapes,
                                          const symbol_values& values);
+/// Sizes start at 1 unless somebody says otherwise: an input that is empty does, for its symbols.
+void allow_empty(const loaded_model& m, const input_list& given, shape_options& shapes);
 /// Fills the inputs that are not given: floats in [0, 1), integers below the number of rows of the
 /// tables that they index (else 0 or 1), declared shape inputs with their symbols.
 void fill_inputs(const loaded_model& m, const shape_options& shapes, const symbol_values& values,

@@ -120,6 +120,7 @@ int infer(const inference_options& given, bool as_json) {
   return with_file(*m, [&] {
     shape_options shapes = read_shapes(*m, o.model, o.frozen);
     input_list inputs = given_inputs(*m, o.inputs);
+    allow_empty(*m, inputs, shapes);
     const symbol_values values = symbols_of(*m, shapes, inputs);
     if (const auto open = unbound_symbols(*m, shapes, values); !open.empty())
       fail(sod2::errc::unbound_symbol,

@@ -30,6 +30,8 @@ class host_tensor {
 
   sod2::dtype type() const { return type_; }
   const std::vector<std::int64_t>& dims() const { return dims_; }
+  /// The same bytes under a type as wide.
+  void reinterpret(sod2::dtype type) { type_ = type; }
   std::int64_t count() const;
   std::size_t bytes() const { return bytes_; }
   void* data() const;
