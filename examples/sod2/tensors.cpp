@@ -29,7 +29,7 @@ host_tensor::host_tensor(dtype type, std::vector<std::int64_t> dims)
   fits = fits && sod2::checked_mul(n, static_cast<std::int64_t>(sod2::bits_of(type)), bytes);
   if (!fits) fail(sod2::errc::overflow, "a tensor of shape " + shape_text(dims_) + " is too large");
   if (type == dtype::string) {
-    strings_.resize(static_cast<std::size_t>(n));
+    *this = of_strings(std::move(dims_), std::vector<std::string>(static_cast<std::size_t>(n)));
     return;
   }
   bytes_ = static_cast<std::size_t>(sod2::bytes_of(type, n));
@@ -46,10 +46,12 @@ host_tensor::host_tensor(const sod2::tensor_view& t)
     *this = of_list(type_, std::move(elements));
     return;
   }
-  if (type_ == dtype::string)
-    for (std::size_t k = 0; k < strings_.size(); ++k) strings_[k] = t.as<std::string>()[k];
-  else if (bytes_ > 0)
+  if (type_ == dtype::string) {
+    for (std::size_t k = 0; k < strings_.size(); ++k) strings_[k] = t.as<std::string_view>()[k];
+    texts_.assign(strings_.begin(), strings_.end());
+  } else if (bytes_ > 0) {
     std::memcpy(storage_.get(), t.data, bytes_);
+  }
 }
 host_tensor host_tensor::of_list(dtype type, std::vector<host_tensor> elements) {
   host_tensor t;
@@ -65,6 +67,7 @@ host_tensor host_tensor::of_strings(std::vector<std::int64_t> dims,
   t.type_ = dtype::string;
   t.dims_ = std::move(dims);
   t.strings_ = std::move(elements);
+  t.texts_.assign(t.strings_.begin(), t.strings_.end());
   return t;
 }
 std::int64_t host_tensor::count() const {
@@ -73,7 +76,7 @@ std::int64_t host_tensor::count() const {
   return n;
 }
 void* host_tensor::data() const {
-  if (type_ == dtype::string) return const_cast<std::string*>(strings_.data());
+  if (type_ == dtype::string) return const_cast<std::string_view*>(texts_.data());
   if (sod2::is_container(type_)) return const_cast<sod2::tensor_view*>(views_.data());
   return storage_.get();
 }
@@ -309,7 +312,7 @@ std::string sha256_of(const sod2::tensor_view& t) {
   }
   if (t.type == dtype::string) {
     for (std::int64_t k = 0; k < t.count(); ++k) {
-      h.update(t.as<std::string>()[k]);
+      h.update(t.as<std::string_view>()[k]);
       h.update(std::string_view("\0", 1));
     }
   } else {
@@ -397,8 +400,9 @@ std::string difference(const sod2::tensor_view& a, const sod2::tensor_view& b, t
       return close<std::uint16_t>(a, b, a.count(), t, from_bf16);
     case dtype::string:
       for (std::int64_t k = 0; k < a.count(); ++k)
-        if (a.as<std::string>()[k] != b.as<std::string>()[k])
-          return at_text(k, "'" + a.as<std::string>()[k] + "'", "'" + b.as<std::string>()[k] + "'");
+        if (a.as<std::string_view>()[k] != b.as<std::string_view>()[k])
+          return at_text(k, "'" + std::string(a.as<std::string_view>()[k]) + "'",
+                         "'" + std::string(b.as<std::string_view>()[k]) + "'");
       return {};
     case dtype::i8: return exact<std::int8_t>(a, b);
     case dtype::i16: return exact<std::int16_t>(a, b);

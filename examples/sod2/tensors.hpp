@@ -49,6 +49,7 @@ class host_tensor {
   std::size_t bytes_ = 0;
   std::unique_ptr<std::byte[], release> storage_;
   std::vector<std::string> strings_;
+  std::vector<std::string_view> texts_;  // of the strings
   std::vector<host_tensor> elements_;
   std::vector<sod2::tensor_view> views_;  // of the elements
 };

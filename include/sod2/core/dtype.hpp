@@ -65,7 +65,7 @@ constexpr unsigned bits_of(dtype t) {
     case dtype::f64:
     case dtype::c64: return 64;
     case dtype::c128: return 128;
-    case dtype::string: return 8 * 32;
+    case dtype::string: return 8 * sizeof(std::string_view);
     case dtype::sequence:
     case dtype::optional: return 0;
   }

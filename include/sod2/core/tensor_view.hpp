@@ -9,7 +9,8 @@
 
 namespace sod2 {
 
-/// A dense row-major tensor in memory: pointer, element type, dims. An absent optional tensor has
+/// A dense row-major tensor in memory: pointer, element type, dims. Elements of a string tensor are
+/// std::string_view; their characters live elsewhere. An absent optional tensor has
 /// type `undefined`. `data` may be null when a dim is zero.
 /// A sequence (type `sequence`) has rank 1 and one dim, its length; `data` points to the views of
 /// its elements. An optional (type `optional`) looks the same with a length of 0 or 1; its element

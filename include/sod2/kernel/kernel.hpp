@@ -64,6 +64,13 @@ class kernel_state {
   std::uint64_t consumed = 0;  // bit i: constant input i was packed; a run no longer reads it
 };
 
+/// Memory for the characters of strings that a kernel makes. It stays valid until the run after next
+/// begins, so that results may be given back as inputs. From one thread at a time.
+struct text_source {
+  void* context = nullptr;
+  char* (*get)(void* context, std::size_t bytes) = nullptr;  // null: out of memory
+};
+
 /// One call. Dims of all inputs and outputs are settled and right; buffers do not overlap except as
 /// `kernel_row::in_place` allows. Inputs that steer sizes (axes, starts, pads, sizes) are read from
 /// `inputs` at run, whether constant or not. Data must be aligned to its element type.
@@ -77,9 +84,10 @@ struct kernel_args {
   /// For outputs whose size depends on data (NonZero, Compress, Unique): element `count_axis` of
   /// output i's dims is an upper bound, the kernel writes the true value to `counts[i]`.
   std::int64_t* counts = nullptr;
+  text_source text{};
 };
 
-/// Runs; never allocates, never throws. Errors are those that only data can cause (index_range,
+/// Runs; never allocates but through `text`, never throws. Errors are those that only data can cause (index_range,
 /// value_range) and `unsupported`.
 using kernel_run = errc (*)(const kernel_args&);
 

@@ -20,6 +20,7 @@
 #include <sod2/op/definition.hpp>
 #include <sod2/runtime/buffer.hpp>
 #include <sod2/runtime/detail/container.hpp>
+#include <sod2/runtime/detail/text_heap.hpp>
 #include <sod2/runtime/program.hpp>
 
 namespace sod2 {
@@ -501,6 +502,9 @@ class session {
       args.inputs = inputs;
       args.outputs = outputs;
       args.pool = options_.pool;
+      args.text = {&text_, [](void* heap, std::size_t bytes) {
+                     return static_cast<detail::text_heap*>(heap)->get(bytes);
+                   }};
       if (counting) args.counts = counts_.data();
       if (s.workspace != no_slot)
         args.workspace = st.bases[r.segment_of_buffer[s.workspace]] + st.offsets[s.workspace];
@@ -631,6 +635,7 @@ class session {
   memory_block arena_;
   std::byte* arena_data_ = nullptr;
   std::vector<memory_block> owned_, blocks_;
+  detail::text_heap text_;
   std::vector<std::byte*> block_data_;  // where block i is: its own memory, or a loop's
   /// Upper bounds: bytes of the arena that are block i's.
   struct reservation {

@@ -580,7 +580,9 @@ inline result<kernel_state> prepare_scatter(const prepare_args& args) {
 
 template <class T>
 void scatter_value(T& to, T v, scatter_reduction r) {
-  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, brain>) {
+  if constexpr (std::is_same_v<T, two_words>) {
+    to = v;  // only moved
+  } else if constexpr (std::is_same_v<T, half> || std::is_same_v<T, brain>) {
     float a = to_float(to);
     scatter_value(a, to_float(v), r);
     if constexpr (std::is_same_v<T, half>)
@@ -752,7 +754,7 @@ inline errc run_pad(const kernel_args& args) {
   dense_strides(x.shape(), from);
   dense_strides(y.shape(), to);
   if (s.mode == pad_mode::constant) {
-    alignas(8) std::byte value[8] = {};
+    alignas(8) std::byte value[16] = {};
     if (!s.attributes && has_input(args, 2))
       std::memcpy(value, args.inputs[2].data, bytes_of(y.type));
     else if (s.value != 0)
@@ -840,7 +842,7 @@ inline errc run_size(const kernel_args& args) {
 inline result<kernel_state> prepare_any(const prepare_args&) { return kernel_state(); }
 
 struct fill_state {
-  alignas(8) std::byte value[8] = {};
+  alignas(8) std::byte value[16] = {};
   dtype type = dtype::f32;
 };
 inline result<kernel_state> prepare_constant_of_shape(const prepare_args& args) {

@@ -204,6 +204,12 @@ inline status lower_cast(const lowering& l) {
   if (to == dtype::undefined) return error(errc::missing_attribute, "Cast needs 'to'");
   return l.done_as(l.in[0], to);
 }
+/// Strings are converted by a kernel.
+inline bool no_text(const prepare_args& args) {
+  for (const auto& list : {args.inputs, args.outputs})
+    if (!list.empty() && list[0].type == dtype::string) return false;
+  return true;
+}
 inline status lower_cast_like(const lowering& l) { return l.done_as(l.in[0], l.type(1)); }
 inline status lower_identity(const lowering& l) {
   // `finish` turns an output that is an operand into a copy.
@@ -363,8 +369,8 @@ inline constexpr pointwise_row pointwise_rows[] = {
     row_of<lower_unary<tile_op::bit_not>, 1>("BitwiseNot", 18),
     row_of<lower_test<tile_op::is_nan>, 1>("IsNaN", 9),
     row_of<lower_is_inf, 1>("IsInf", 10),
-    row_of<lower_cast, 1>("Cast", 1),
-    row_of<lower_cast_like, 2>("CastLike", 15, 0, 2),
+    where(no_text, row_of<lower_cast, 1>("Cast", 1)),
+    where(no_text, row_of<lower_cast_like, 2>("CastLike", 15, 0, 2)),
     row_of<lower_identity, 1>("Identity", 1),
     where(dropout_passes, row_of<lower_dropout, 1>("Dropout", 1, 0, 6)),
     where(uses_given_statistics,

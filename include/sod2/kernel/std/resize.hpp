@@ -384,8 +384,11 @@ inline errc run_resize(const kernel_args& args) {
   if (s.mode == resize_mode::nearest) {
     // Only extrapolation needs the type, and that is rare: others move by size.
     const auto nearest = [&]<class T>() {
-      return resize_rows<T, true>(s, axes + skip, rank - skip, x.as<const T>(), y.as<T>(),
-                                  args.pool);
+      if constexpr (std::is_same_v<T, two_words>)
+        return errc::unsupported;
+      else
+        return resize_rows<T, true>(s, axes + skip, rank - skip, x.as<const T>(), y.as<T>(),
+                                    args.pool);
     };
     if (s.coordinates == resize_coordinates::tf_crop_and_resize) {
       errc outcome = errc::unsupported;

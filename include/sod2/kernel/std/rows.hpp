@@ -159,6 +159,10 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("MelWeightMatrix", 17, prepare_any, run_mel_weights),
     // text
     kernel_of("TfIdfVectorizer", 9, prepare_tf_idf, run_tf_idf),
+    kernel_of("StringNormalizer", 10, prepare_string_normalizer, run_string_normalizer),
+    kernel_of("StringConcat", 20, prepare_string_concat, run_string_concat),
+    kernel_of("Cast", 9, prepare_cast_text, run_cast_text),
+    kernel_of("CastLike", 15, prepare_cast_text, run_cast_text),
     // random numbers
     kernel_of("RandomUniform", 1, prepare_random_uniform, run_random_uniform),
     kernel_of("RandomUniformLike", 1, prepare_random_uniform, run_random_uniform),

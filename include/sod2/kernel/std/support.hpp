@@ -118,6 +118,13 @@ inline result<kernel_state> prepare_empty(const prepare_args& args) {
   return own(new (std::nothrow) empty_state{&simd_of(args.simd)});
 }
 
+/// An element of 16 bytes: strings and complex doubles.
+struct two_words {
+  std::uint64_t first = 0, second = 0;
+  two_words() = default;
+  explicit two_words(int) {}
+};
+
 /// Calls f for a type by its size: for kernels that only move data.
 template <class F>
 errc with_size(dtype type, F&& f) {
@@ -126,12 +133,13 @@ errc with_size(dtype type, F&& f) {
     case 2: return f.template operator()<std::uint16_t>();
     case 4: return f.template operator()<std::uint32_t>();
     case 8: return f.template operator()<std::uint64_t>();
+    case 16: return f.template operator()<two_words>();
     default: return errc::unsupported;
   }
 }
 inline bool movable(dtype type) {
   const unsigned bits = bits_of(type);
-  return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+  return bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128;
 }
 
 }  // namespace sod2::kernel_detail

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,6 +70,22 @@ class emission : public placement {
     r.tensors.push_back(std::move(t));
     return index;
   }
+  /// Elements as a run sees them, their characters behind them.
+  static bool place_text(const constant_view& c, memory_block& block) {
+    const auto count = static_cast<std::size_t>(c.count());
+    const auto* const from = reinterpret_cast<const std::string*>(c.data);
+    std::size_t bytes = count * sizeof(std::string_view) + 1;
+    for (std::size_t i = 0; i < count; ++i) bytes += from[i].size();
+    if (!block.reserve(bytes)) return false;
+    auto* const to = reinterpret_cast<std::string_view*>(block.data());
+    char* text = reinterpret_cast<char*>(to + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(text, from[i].data(), from[i].size());
+      new (to + i) std::string_view(text, from[i].size());
+      text += from[i].size();
+    }
+    return true;
+  }
   status place_constants_and_host() {
     program_region& r = here();
     std::uint32_t offset = 0;
@@ -76,9 +94,9 @@ class emission : public placement {
       if (s.kind == storage_kind::constant) {
         const constant_view c = constant(s.first);
         memory_block block;
-        if (!block.reserve(c.bytes + 1))
+        if (!(c.type == dtype::string ? place_text(c, block) : block.reserve(c.bytes + 1)))
           return error(errc::out_of_memory).at_tensor(view_.name(s.first));
-        if (c.bytes > 0) std::memcpy(block.data(), c.data, c.bytes);
+        if (c.bytes > 0 && c.type != dtype::string) std::memcpy(block.data(), c.data, c.bytes);
         s.place = static_cast<std::uint32_t>(out_.constants.size());
         out_.constants.push_back(std::move(block));
         out_.summary.weights_bytes += static_cast<std::int64_t>(c.bytes);

@@ -65,10 +65,6 @@ class role_assignment : public tile_lowering {
         return error(errc::unsupported, "running with a size that nothing tells")
             .at_node(name(n))
             .at_tensor(view_.name(v), static_cast<int>(i));
-    if (f.type == dtype::string)
-      return error(errc::unsupported, "running on strings")
-          .at_node(name(n))
-          .at_tensor(view_.name(v));
     return {};
   }
   status assign_role(node_id n) {
@@ -119,7 +115,8 @@ class role_assignment : public tile_lowering {
   bool foldable(node_id n) {
     if (view_.inputs(n).empty()) return false;
     for (value_id v : view_.inputs(n))
-      if (v != absent && !constant(v).present()) return false;
+      if (v != absent && (!constant(v).present() || constant(v).type == dtype::string))
+        return false;
     for (value_id v : view_.outputs(n)) {
       if (v == absent) continue;
       const symbolic_fact& f = facts_.fact(v);

@@ -16,7 +16,11 @@
 namespace sod2 {
 
 SOD2_HEAVY session::session(const program& p, session_options options)
-    : program_(&p), options_(options), arena_(options.allocator), elements_(options.allocator) {
+    : program_(&p),
+      options_(options),
+      arena_(options.allocator),
+      text_(options.allocator),
+      elements_(options.allocator) {
   symbol_values_.assign(p.symbol_values(), 0);
   std::size_t scratch = 0, staged = 0;
   states_.resize(p.regions().size());
@@ -123,6 +127,7 @@ SOD2_HEAVY status session::run(std::span<const tensor_view> inputs,
   if (active_ > 0) return variants_[active_ - 1].run(inputs, targets);
   if (!targets.empty() && targets.size() != outputs_.size())
     return error(errc::invalid_argument, "run takes one target per output");
+  text_.start_run();
   nodes_run_ = 0;
   groups_run_ = 0;
   open_containers(inputs);
