@@ -47,6 +47,9 @@ struct program_input {
   std::uint32_t container = no_slot;  // of a sequence or optional
   dtype type = dtype::undefined;
   std::vector<axis> axes;
+  /// Does anything depend on its shape or elements? Of the others only the type counts (the second
+  /// input of CastLike).
+  bool is_read = true;
   /// Elements that are symbols (declared shape inputs): positions in program::symbols().
   std::vector<std::uint32_t> element_symbols;
 };

@@ -96,6 +96,7 @@ SOD2_HEAVY status session::bind_inputs(std::span<const tensor_view> inputs) {
     }
     if (t.type != in.type)
       return error(errc::input_type).at_tensor(in.name).between(name_of(in.type), name_of(t.type));
+    if (!in.is_read) continue;
     if (t.rank != in.axes.size())
       return error(errc::input_shape, "rank differs")
           .at_tensor(in.name)
