@@ -19,7 +19,7 @@ namespace sod2::kernel_detail {
 inline bool keep_text(const kernel_args& args, std::string_view text, std::string_view& out) {
   char* const to = args.text.get(args.text.context, text.size());
   if (to == nullptr) return false;
-  std::memcpy(to, text.data(), text.size());
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
   out = {to, text.size()};
   return true;
 }
@@ -144,8 +144,8 @@ inline errc run_string_concat(const kernel_args& args) {
     }
     char* const to = args.text.get(args.text.context, part[0].size() + part[1].size());
     if (to == nullptr) return errc::out_of_memory;
-    std::memcpy(to, part[0].data(), part[0].size());
-    std::memcpy(to + part[0].size(), part[1].data(), part[1].size());
+    for (std::size_t k = 0, at = 0; k < 2; at += part[k].size(), ++k)
+      if (!part[k].empty()) std::memcpy(to + at, part[k].data(), part[k].size());
     y.as<std::string_view>()[i] = {to, part[0].size() + part[1].size()};
   }
   return errc::ok;

@@ -228,7 +228,9 @@ class compile_state {
     out.args.outputs = out.outputs;
     out.args.simd = kernels_.simd;
   }
+  /// Null where the node lowers to tile instructions.
   const kernel_row* kernel_of(node_id n) {
+    if (pointwise_of(n) != nullptr) return nullptr;
     return kernels_.find(info(n).domain, info(n).name, facts_.node(n).op.version);
   }
   const pointwise_row* pointwise_of(node_id n) {

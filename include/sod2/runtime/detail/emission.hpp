@@ -385,8 +385,6 @@ class emission : public placement {
         }
         in.axes.push_back(a);
       }
-      in.is_read = needed_[v.index] != 0;
-      for (const program_input::axis& a : in.axes) in.is_read = in.is_read || a.symbol != no_slot;
       for (const std::string& shaped : options_.analysis.shape_inputs)
         if (shaped == in.name)
           for (std::size_t k = 0; k < facts_.fact(v).elements.size(); ++k)
@@ -395,6 +393,8 @@ class emission : public placement {
               in.element_symbols.push_back(position[static_cast<std::size_t>(s)]);
               out_.symbols[in.element_symbols.back()].lo = 0;
             }
+      in.is_read = needed_[v.index] != 0 || !in.element_symbols.empty();
+      for (const program_input::axis& a : in.axes) in.is_read = in.is_read || a.symbol != no_slot;
       out_.inputs.push_back(std::move(in));
     }
   }
