@@ -72,8 +72,7 @@ void collect(const fs::path& dir, std::vector<fs::path>& out) {
   for (const fs::path& p : below) collect(p, out);
 }
 
-/// Why the folder's results depend on more than its model and inputs, or empty. What they depend on
-/// stands in docs/operators.md.
+/// Why the folder's results depend on more than its model and inputs, or empty.
 std::string out_of_scope(const loaded_model& m, const std::vector<input_list>& sets) {
   const sod2::graph_view& view = m.view;
   constexpr std::string_view random[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
