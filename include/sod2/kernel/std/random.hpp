@@ -126,7 +126,7 @@ inline errc run_dropout(const kernel_args& args) {
                          ? args.outputs[1].as<std::uint8_t>()
                          : nullptr;
   return with_real(x.type, [&]<class T>() {
-    using S = sum_of<T>;
+    using S = typename accumulator<T>::type;
     const S scale = static_cast<S>(1 / (1 - ratio));
     parallel_parts(args.pool, y.count(), 8000, [&](i64, i64 begin, i64 end) {
       for (i64 i = begin; i < end; ++i) {
