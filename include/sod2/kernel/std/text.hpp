@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <sod2/kernel/std/support.hpp>
+#include <sod2/kernel/std/product.hpp>
 
 namespace sod2::kernel_detail {
 
