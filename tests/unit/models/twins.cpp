@@ -52,30 +52,43 @@ std::vector<result_tensor> run(session& s, const program& p,
   return out;
 }
 
+/// The same network with all planning and with none.
+struct two_plans {
+  program planned, plain;
+  two_plans(const graph& g, const analysis_options& facts)
+      : planned(compiled(g, options(facts, true))), plain(compiled(g, options(facts, false))) {}
+  static compile_options options(const analysis_options& facts, bool on) {
+    compile_options o;
+    o.analysis = facts;
+    o.fusion.enabled = o.reorder = o.share_memory = on;
+    return o;
+  }
+  static session start(const program& p) {
+    session_options careful;
+    careful.poison = true;
+    return session(p, careful);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("twins run at five sizes, and no plan changes what they say") {
   for (const models::entry& m : models::all) {
     CAPTURE(m.name);
     const graph g = m.build(twin);
-    compile_options options;
-    options.analysis = m.facts();
-    const program planned = compiled(g, options);
-    options.fusion.enabled = options.reorder = options.share_memory = false;
-    const program plain = compiled(g, options);
-    session_options careful;
-    careful.poison = true;
-    session a(planned, careful), b(plain, careful);
+    const two_plans plans(g, m.facts());
+    session a = plans.start(plans.planned), b = plans.start(plans.plain);
     for (int k = 0; k < models::size_count; ++k) {
       CAPTURE(k);
       const auto inputs = models::inputs_at(g, m.facts(), k, 10 + static_cast<std::uint64_t>(k));
-      const auto got = run(a, planned, inputs), expected = run(b, plain, inputs);
+      const auto got = run(a, plans.planned, inputs), expected = run(b, plans.plain, inputs);
       REQUIRE(got.size() == expected.size());
       for (std::size_t i = 0; i < got.size(); ++i) {
         REQUIRE(got[i].dims == expected[i].dims);
         double largest = 0, furthest = 0;
         for (std::size_t j = 0; j < got[i].values.size(); ++j) {
           REQUIRE(std::isfinite(expected[i].values[j]));
+          REQUIRE(std::isfinite(got[i].values[j]));  // a maximum would lose it
           largest = std::max(largest, std::abs(expected[i].values[j]));
           furthest = std::max(furthest, std::abs(got[i].values[j] - expected[i].values[j]));
         }
@@ -90,17 +103,12 @@ TEST_CASE("a mixture of experts: every choice of every token is computed once") 
   const models::entry* const m = models::find("mixture_of_experts");
   REQUIRE(m != nullptr);
   const graph g = m->build(twin);
-  compile_options options;
-  const program planned = compiled(g, options);
-  options.fusion.enabled = options.reorder = options.share_memory = false;
-  const program plain = compiled(g, options);
-  session_options careful;
-  careful.poison = true;
-  session a(planned, careful), b(plain, careful);
+  const two_plans plans(g, {});
+  session a = plans.start(plans.planned), b = plans.start(plans.plain);
   for (int k = 0; k < models::size_count; ++k) {
     CAPTURE(k);
     const auto inputs = models::inputs_at(g, m->facts(), k, 20 + static_cast<std::uint64_t>(k));
-    const auto got = run(a, planned, inputs), expected = run(b, plain, inputs);
+    const auto got = run(a, plans.planned, inputs), expected = run(b, plans.plain, inputs);
     REQUIRE(got.size() == 2);
     REQUIRE(got[0].dims == inputs[0].dims);
     for (std::size_t j = 0; j < got[0].values.size(); ++j)

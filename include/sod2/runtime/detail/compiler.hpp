@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <sod2/fuse/planner.hpp>
-#include <sod2/fuse/validate.hpp>
 #include <sod2/graph/view.hpp>
 #include <sod2/kernel/table.hpp>
 #include <sod2/op/registry.hpp>
