@@ -1,5 +1,5 @@
-// Runs one example network (MODEL), eight times narrower, at five sizes: one program for all, and
-// what each size costs.
+#include "run.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -26,10 +26,10 @@ int failed(const sod2::error& e) {
 
 }  // namespace
 
-int main() {
-  const models::entry* const m = models::find(MODEL);
+int models::run(const char* name) {
+  const entry* const m = find(name);
   if (m == nullptr) return 1;
-  const sod2::graph g = m->build({.width = 8, .weights = models::weight_source::synthetic});
+  const sod2::graph g = m->build({.width = 8, .weights = weight_source::synthetic});
   const auto view = sod2::make_view(g);
   if (!view) return failed(view.error());
   sod2::compile_options options;
@@ -40,8 +40,8 @@ int main() {
   sod2::session session(*program);
   std::printf("%-28s %8s %9s %12s %12s %9s\n", m->name, "bind us", "run ms", "arena bytes",
               "lower bound", "nodes run");
-  for (int k = 0; k < models::size_count; ++k) {
-    const auto inputs = models::inputs_at(g, options.analysis, k);
+  for (int k = 0; k < size_count; ++k) {
+    const auto inputs = inputs_at(g, options.analysis, k);
     const auto views = models::views(inputs);
     auto start = std::chrono::steady_clock::now();
     if (const sod2::status s = session.bind_inputs(views); !s) return failed(s.error());

@@ -81,6 +81,20 @@ json value_json(const sod2::graph_view& view, sod2::analysis& facts, sod2::value
   return {{"name", view.name(v)}, {"dtype", name_of(f.type)}, {"shape", std::move(shape)}};
 }
 
+/// The symbols that the analysis made up, with what is known of them and where they come from.
+json symbols_json(const sod2::dim_context& c) {
+  json list = json::array();
+  for (std::uint32_t i = 0; i < c.symbol_count(); ++i) {
+    if (c.origin_of_symbol(i) != sod2::symbol_origin::inferred) continue;
+    const sod2::interval range = c.range_of_symbol(i);
+    list.push_back({{"name", c.name_of_symbol(i)},
+                    {"lower", range.lo},
+                    {"upper", range.hi},
+                    {"source", c.note_of_symbol(i)}});
+  }
+  return list;
+}
+
 /// The facts by the graph's own values, as the ONNX writer takes them.
 std::vector<sod2::onnx::annotation> annotations(const loaded_model& m, sod2::analysis& facts) {
   std::vector<sod2::onnx::annotation> out(m.model.graph.values().size());
@@ -197,6 +211,7 @@ int analyze(const analyze_options& o, bool as_json) {
     if (!o.dot.empty()) write_text(o.dot, dot_text(view, facts));
     if (as_json) {
       report["values"] = std::move(values);
+      report["symbols"] = symbols_json(facts.context());
     } else {
       json shown = json::object();
       for (sod2::value_id v : view.inputs()) shown[std::string(view.name(v))] = facts.text(v);

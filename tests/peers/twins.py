@@ -9,7 +9,8 @@ DIR and runs itself there. Exits with 77 when that cannot be done.
 """
 import argparse, os, subprocess, sys, tempfile
 
-SKIPPED = 77
+import environment
+
 IMAGES = [dict(B=1, H=64, W=64), dict(B=2, H=32, W=64), dict(B=1, H=40, W=24), dict(B=3, H=24, W=32),
           dict(B=1, H=32, W=57)]
 MULTIPLES_OF_8 = [dict(b, W=b["W"] // 8 * 8) for b in IMAGES]
@@ -30,18 +31,8 @@ SIZES = {
 }
 
 
-def own_environment(folder):
-    """Runs this script again where its packages are; returns only if they cannot be had."""
-    python = os.path.join(folder, "bin", "python")
-    for command in ([sys.executable, "-m", "venv", folder],
-                    [python, "-m", "pip", "install", "--quiet", "numpy", "onnx", "onnxruntime"]):
-        if subprocess.run(command, capture_output=True).returncode != 0:
-            return
-    os.environ["SOD2_PEER"] = "1"
-    os.execv(python, [python] + sys.argv)
-
-
-def made_up(name, shape, kind, rng, k, np):
+def made_up(name, shape, kind, rng, k):
+    import numpy as np
     if name == "attention_mask":
         x = rng.integers(0, 2, shape)
         x[..., 0] = 1
@@ -59,39 +50,50 @@ def made_up(name, shape, kind, rng, k, np):
     return rng.standard_normal(shape).astype(np.float32)
 
 
-def check(sod2, name, folder):
-    import numpy as np, onnx, onnxruntime as ort
+def export(sod2, name, folder):
+    """The path of the exported twin."""
     path = os.path.join(folder, name + ".onnx")
     done = subprocess.run([sod2, "export", name, "-o", path, "--scale", "0.125"],
                           capture_output=True, text=True)
     if done.returncode != 0:
-        return "export failed: " + done.stderr.strip()
+        raise RuntimeError("export failed: " + done.stderr.strip())
+    return path
+
+
+def feed_at(session, sizes, rng, k):
+    """Inputs for the k-th combination of sizes."""
+    return {i.name: made_up(i.name, [d if isinstance(d, int) else sizes[d] for d in i.shape], i.type, rng, k)
+            for i in session.get_inputs()}
+
+
+def check(sod2, name, folder):
+    import numpy as np, onnx, onnxruntime as ort
+    path = export(sod2, name, folder)
     onnx.checker.check_model(onnx.load(path), full_check=True)
     session = ort.InferenceSession(path)
     rng, worst = np.random.default_rng(7), 0.0
     for k, sizes in enumerate(SIZES[name]):
-        feed, command = {}, [sod2, "run", path, "--output-dir", folder]
-        for i in session.get_inputs():
-            shape = [d if isinstance(d, int) else sizes[d] for d in i.shape]
-            feed[i.name] = made_up(i.name, shape, i.type, rng, k, np)
-            file = os.path.join(folder, i.name + ".in.npy")
-            np.save(file, feed[i.name])
-            command += ["--input", i.name + "=" + file]
+        feed, command = feed_at(session, sizes, rng, k), [sod2, "run", path, "--output-dir", folder]
+        for i, data in feed.items():
+            file = os.path.join(folder, i + ".in.npy")
+            np.save(file, data)
+            command += ["--input", i + "=" + file]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            return "run at %s failed: %s" % (sizes, done.stderr.strip())
+            raise RuntimeError("run at %s failed: %s" % (sizes, done.stderr.strip()))
         for o, expected in zip(session.get_outputs(), session.run(None, feed)):
             got = np.load(os.path.join(folder, o.name + ".npy"))
             if got.shape != expected.shape:
-                return "%s at %s: shape %s, ONNX Runtime says %s" % (o.name, sizes, got.shape, expected.shape)
+                raise RuntimeError("%s at %s: shape %s, ONNX Runtime says %s" %
+                                   (o.name, sizes, got.shape, expected.shape))
             if expected.dtype != np.float32:
                 if not np.array_equal(got, expected):
-                    return "%s at %s differs" % (o.name, sizes)
+                    raise RuntimeError("%s at %s differs" % (o.name, sizes))
                 continue
             apart = float(np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-6))
             worst = max(worst, apart)
             if not apart <= 1e-3:
-                return "%s at %s differs by %.1e of its largest value" % (o.name, sizes, apart)
+                raise RuntimeError("%s at %s differs by %.1e of its largest value" % (o.name, sizes, apart))
     return worst
 
 
@@ -101,22 +103,19 @@ def main():
     parser.add_argument("--venv", default="venv")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    try:
-        import numpy, onnx, onnxruntime  # noqa: F401
-    except ImportError:
-        if "SOD2_PEER" not in os.environ:
-            own_environment(arguments.venv)
-        print("skipped: no environment with onnx and onnxruntime can be made")
-        return SKIPPED
+    environment.ensure(arguments.venv)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in SIZES:
             if arguments.only and name not in arguments.only.split(","):
                 continue
-            outcome = check(arguments.sod2, name, folder)
-            failed += isinstance(outcome, str)
-            print("%-26s %s" % (name, "FAILED " + outcome if isinstance(outcome, str)
-                                else "equal at %d sizes, at most %.1e apart" % (len(SIZES[name]), outcome)))
+            try:
+                outcome = "equal at %d sizes, at most %.1e apart" % (
+                    len(SIZES[name]), check(arguments.sod2, name, folder))
+            except Exception as error:
+                failed += 1
+                outcome = "FAILED " + str(error).split("\n")[0]
+            print("%-26s %s" % (name, outcome))
             sys.stdout.flush()
     print("%d failed" % failed)
     return 1 if failed else 0

@@ -484,6 +484,24 @@ TEST_CASE("arms of an If: equal dims stay, different ones become a bounded symbo
   }
 }
 
+TEST_CASE("what an arm needs of an outer value says nothing of it elsewhere") {
+  two_arms m;
+  const value_id target = m.g.input("target", dtype::i64, {"K"});
+  const value_id rows = m.g.op("Reshape", {m.x, target}, {}, "rows");  // of any rank
+  m.arm(0, [&] { return m.g.op("Transpose", {rows}, {{"perm", {1, 0}}}); });
+  m.arm(1, [&] { return m.g.op("Flatten", {rows}); });
+  m.g.output(rows);
+  analysed either(m.g, {}, with_test_operators());
+  CHECK_FALSE(either.facts.fact(either["rows"]).rank_known());
+
+  // Where the condition is assumed to hold, the arm always runs.
+  analysis_options decided;
+  for (std::uint32_t n = 0; n < either.view.node_count(); ++n)
+    if (either.view.operator_name(node_id{n}) == "If") decided.decided.push_back({node_id{n}, true});
+  analysed taken(m.g, decided, with_test_operators());
+  CHECK(taken.facts.fact(taken["rows"]).dims.size() == 2);
+}
+
 TEST_CASE("explain follows a dim back to the input that made it") {
   graph g;
   const value_id x = g.input("image", dtype::f32, {"B", 3, "H", "W"});

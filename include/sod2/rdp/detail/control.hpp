@@ -24,6 +24,22 @@ inline bool rdp_transfer::is_open(scope_id s) const {
   return true;
 }
 
+inline bool rdp_transfer::is_then(scope_id arm) const {
+  const std::string_view full = view_.name(arm);
+  return full.substr(full.rfind('/') + 1).starts_with("then");  // npos + 1 is 0
+}
+
+inline bool rdp_transfer::runs_with(scope_id inner, scope_id outer) {
+  while (inner != outer) {
+    if (inner == graph_view::root()) return false;
+    const node_id owner{view_.owner(inner)};
+    if (view_.operator_name(owner) != "If") return false;  // a body may make no trip
+    if (outcome(owner) != to_tri(is_then(inner))) return false;
+    inner = view_.scope(owner);
+  }
+  return true;
+}
+
 inline tri rdp_transfer::truth(value_id v) const {
   if (v == absent) return tri::unknown;
   const symbolic_fact& f = out_.facts_[v.index];
@@ -74,10 +90,6 @@ status rdp_transfer::visit_if(node_id n, Changed& changed) {
   const auto scopes = view_.scopes(n);
   const auto outputs = view_.outputs(n);
   const tri taken = outcome(n);
-  const auto arm_name = [&](scope_id s) {
-    const std::string_view full = view_.name(s);
-    return full.substr(full.rfind('/') == std::string_view::npos ? 0 : full.rfind('/') + 1);
-  };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == absent) continue;
     symbolic_fact merged;
@@ -86,7 +98,7 @@ status rdp_transfer::visit_if(node_id n, Changed& changed) {
       if (i >= view_.outputs(s).size())
         return error(errc::arity, "an arm gives fewer values than the node has outputs")
             .at_node(view_.name(n));
-      const bool then = arm_name(s).starts_with("then");
+      const bool then = is_then(s);
       // A proved condition leaves one arm; an arm that cannot run gives nothing.
       if ((taken == tri::yes && !then) || (taken == tri::no && then)) continue;
       if (impossible_[s.index] != 0) continue;

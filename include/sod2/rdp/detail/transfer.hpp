@@ -538,6 +538,8 @@ class rdp_transfer {
   status refine(node_id n, std::span<const symbolic_transfer::refinement> list, Changed& changed) {
     for (const auto& r : list) {
       const value_id v = view_.inputs(n)[r.input];
+      // What an arm or a body needs says nothing of outer values: it may not run.
+      if (!runs_with(view_.scope(n), view_.scope(v))) continue;
       symbolic_fact& f = out_.facts_[v.index];
       bool moved = false;
       if (r.axis == symbolic_transfer::rank_only) {
@@ -641,6 +643,10 @@ class rdp_transfer {
   void restart(scope_id s, Changed& changed);
   bool inside(scope_id s, scope_id outer) const;
   bool is_open(scope_id s) const;
+  /// Is this arm the one of a true condition?
+  bool is_then(scope_id arm) const;
+  /// Whenever the nodes of `outer` run, do those of `inner`, too?
+  bool runs_with(scope_id inner, scope_id outer);
   /// The truth of a boolean scalar, where it is proved.
   tri truth(value_id v) const;
   /// The outcome of a conditional node, proved or assumed by the scenario.
