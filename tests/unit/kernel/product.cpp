@@ -85,6 +85,8 @@ TEST_CASE("MatMul: other types") {
   for (dtype t : {dtype::f64, dtype::i32, dtype::i64, dtype::u32, dtype::u64}) {
     check_matmul(rng, t, {5, 9}, {9, 70}, {5, 70});
     check_matmul(rng, t, {2, 5, 9}, {2, 9, 3}, {2, 5, 3});
+    check_matmul(rng, t, {3, 70, 130}, {3, 130, 67}, {3, 70, 67});
+    check_matmul(rng, t, {4, 0}, {0, 3}, {4, 3});
   }
 }
 
@@ -93,15 +95,16 @@ TEST_CASE("Gemm: transposed operands, alpha, beta, every form of C") {
   for (int round = 0; round < 60; ++round) {
     const i64 m = rng.extent(), n = rng.extent(), k = round % 9 == 0 ? 0 : rng.extent();
     const bool ta = rng.integer(0, 1) != 0, tb = rng.integer(0, 1) != 0;
+    const dtype type = round % 3 == 2 ? dtype::f64 : dtype::f32;
     const double alpha = rng.integer(0, 1) != 0 ? 1.0 : 0.5,
                  beta = rng.integer(0, 1) != 0 ? 1.0 : -2.0;
     const shape forms[] = {{}, {1}, {n}, {1, n}, {m, 1}, {m, n}, {1, 1}};
     const int form = static_cast<int>(rng.integer(-1, 6));
-    const tensor a = rng.fill(dtype::f32, ta ? shape{k, m} : shape{m, k});
-    const tensor b = rng.fill(dtype::f32, tb ? shape{n, k} : shape{k, n});
+    const tensor a = rng.fill(type, ta ? shape{k, m} : shape{m, k});
+    const tensor b = rng.fill(type, tb ? shape{n, k} : shape{k, n});
     tensor c;
-    if (form >= 0) c = rng.fill(dtype::f32, forms[form]);
-    tensor expected(dtype::f32, {m, n});
+    if (form >= 0) c = rng.fill(type, forms[form]);
+    tensor expected(type, {m, n});
     for (i64 i = 0; i < m; ++i)
       for (i64 j = 0; j < n; ++j) {
         double sum = 0;
@@ -123,7 +126,7 @@ TEST_CASE("Gemm: transposed operands, alpha, beta, every form of C") {
         g.inputs = {a, b};
         if (form >= 0) g.inputs.push_back(c);
         g.constant = {false, constant};
-        g.outputs = {tensor(dtype::f32, {m, n})};
+        g.outputs = {tensor(type, {m, n})};
         g.threads = round % 2 == 0 ? 1 : 4;
         REQUIRE(g.run() == sod2::errc::ok);
         check_close(g.outputs[0], expected, 1e-4, 1e-4);

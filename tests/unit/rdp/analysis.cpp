@@ -497,7 +497,8 @@ TEST_CASE("what an arm needs of an outer value says nothing of it elsewhere") {
   // Where the condition is assumed to hold, the arm always runs.
   analysis_options decided;
   for (std::uint32_t n = 0; n < either.view.node_count(); ++n)
-    if (either.view.operator_name(node_id{n}) == "If") decided.decided.push_back({node_id{n}, true});
+    if (either.view.operator_name(node_id{n}) == "If")
+      decided.decided.push_back({node_id{n}, true});
   analysed taken(m.g, decided, with_test_operators());
   CHECK(taken.facts.fact(taken["rows"]).dims.size() == 2);
 }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include <Eigen/Core>
+
 #include <sod2/kernel/std/support.hpp>
 
 namespace sod2::kernel_detail {
@@ -245,10 +247,47 @@ T narrow(V v) {
     return static_cast<T>(v);
 }
 
+/// A matrix of doubles in memory, of which one of the two strides is 1.
+template <int Order>
+using double_matrix = Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Order>,
+                                 Eigen::Unaligned, Eigen::OuterStride<>>;
+template <class F>
+void with_double_matrix(const double* data, i64 rows, i64 columns, i64 row_step, i64 column_step,
+                        F&& f) {
+  if (column_step == 1)
+    f(double_matrix<Eigen::RowMajor>(data, rows, columns, Eigen::OuterStride<>(row_step)));
+  else
+    f(double_matrix<Eigen::ColMajor>(data, rows, columns, Eigen::OuterStride<>(column_step)));
+}
+
+/// Doubles are the long tail: Eigen's product, over blocks whose packed copies it keeps on the
+/// stack (two of 64 KiB), so that nothing is allocated. Each operand has a stride of 1.
+inline void double_product(i64 m, i64 n, i64 k, const double* a, i64 a_row, i64 a_k,
+                           const double* b, i64 b_k, i64 b_column, double* c) {
+  constexpr i64 side = 64, depth = 128;
+  Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> y(c, m, n);
+  y.setZero();
+  for (i64 j = 0; j < n; j += side)
+    for (i64 l = 0; l < k; l += depth)
+      for (i64 i = 0; i < m; i += side) {
+        const i64 height = m - i < side ? m - i : side, width = n - j < side ? n - j : side;
+        const i64 deep = k - l < depth ? k - l : depth;
+        with_double_matrix(
+            a + i * a_row + l * a_k, height, deep, a_row, a_k, [&](const auto& left) {
+              with_double_matrix(b + l * b_k + j * b_column, deep, width, b_k, b_column,
+                                 [&](const auto& right) {
+                                   y.block(i, j, height, width).noalias() += left * right;
+                                 });
+            });
+      }
+}
+
 /// Any strides, any numeric type: c(i, j) = sum over k of a(i, k) * b(k, j), integers wrap.
 template <class T>
 void plain_product(i64 m, i64 n, i64 k, const T* a, i64 a_row, i64 a_k, const T* b, i64 b_k,
                    i64 b_column, T* c) {
+  if constexpr (std::is_same_v<T, double>)
+    return double_product(m, n, k, a, a_row, a_k, b, b_k, b_column, c);
   using S = typename accumulator<T>::type;
   for (i64 i = 0; i < m; ++i)
     for (i64 j0 = 0; j0 < n; j0 += 64) {
@@ -384,7 +423,8 @@ inline errc run_matmul(const kernel_args& args) {
   const bool known = with_product_type(c.type, [&]<class T>() {
     parallel_parts(args.pool, p.batches * p.m, 16384 / (p.n * p.k + 1) + 1,
                    [&](i64, i64 begin, i64 end) {
-                     for (i64 r = begin; r < end; ++r) {
+                     for (i64 r = begin, rows = 0; r < end; r += rows) {
+                       rows = p.m - r % p.m < end - r ? p.m - r % p.m : end - r;
                        i64 a_at = 0, b_at = 0, rest = r / p.m;
                        for (int d = p.batch_rank - 1; d >= 0; --d) {
                          const i64 index = rest % p.batch_dims[d];
@@ -392,10 +432,10 @@ inline errc run_matmul(const kernel_args& args) {
                          a_at += index * p.a_step[d];
                          b_at += index * p.b_step[d];
                        }
-                       T* row = c.as<T>() + r * p.n;
-                       plain_product<T>(1, p.n, p.k, a.as<const T>() + a_at + r % p.m * p.k, p.k, 1,
-                                        b.as<const T>() + b_at, p.n, 1, row);
-                       epilogue.apply(r * p.n, p.n, row);
+                       T* y = c.as<T>() + r * p.n;
+                       plain_product<T>(rows, p.n, p.k, a.as<const T>() + a_at + r % p.m * p.k, p.k,
+                                        1, b.as<const T>() + b_at, p.n, 1, y);
+                       epilogue.apply(r * p.n, rows * p.n, y);
                      }
                    });
   });
