@@ -11,7 +11,7 @@ for set in "$@"; do
   case $set in
     build) wanted="$wanted g++ cmake ninja-build ccache libboost-dev libeigen3-dev libhwy-dev
       libprotozero-dev libcli11-dev nlohmann-json3-dev doctest-dev libbenchmark-dev
-      libonnx-testdata" ;;
+      libonnx-testdata python3-venv" ;;
     clang) wanted="$wanted clang-16" ;;
     aarch64) wanted="$wanted g++-aarch64-linux-gnu qemu-user" ;;
     fetch) wanted="$wanted ca-certificates python3-pip" ;;
