@@ -23,7 +23,7 @@ inline tensor tile_mask(network& n, tensor x, std::int64_t window) {
   const tensor cells =
       n.op("AveragePool", {x}, {{"kernel_shape", {window, window}}, {"strides", {window, window}}});
   const auto here = n.part("mask_s");
-  const tensor logits = n.conv(cells, "conv", 1, {.kernel = 3, .bias = false});
+  const tensor logits = n.conv(cells, "conv", 1, {.kernel = 3, .bias = false, .contrast = true});
   return n.squeeze(is_open(n, n.add(logits, n.real(n.gate_bias()))), {1});
 }
 
@@ -31,7 +31,7 @@ inline tensor tile_mask(network& n, tensor x, std::int64_t window) {
 inline tensor channel_mask(network& n, tensor x, std::int64_t out) {
   const auto here = n.part("mask_c");
   const std::int64_t hidden = x.channels < 4 ? 1 : x.channels / 4;
-  tensor y = n.conv(n.global_pool(x), "squeeze", hidden, {.bias = false});
+  tensor y = n.conv(n.global_pool(x), "squeeze", hidden, {.bias = false, .contrast = true});
   y = n.relu(n.batch_norm(y, "bn"));
   const tensor weights = n.weight("expand.weight", {out, hidden, 1, 1}, hidden, 0.5);
   const tensor bias = n.weight_around("expand.bias", {out}, n.gate_bias(), 0.2);

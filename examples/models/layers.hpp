@@ -53,6 +53,7 @@ struct conv_shape {
   std::int64_t groups = 1;
   bool bias = true;
   int axes = 2;
+  bool contrast = false;  // see network::contrast_weight
 };
 
 class network {
@@ -121,6 +122,14 @@ class network {
   tensor weight_around(std::string_view name, std::vector<std::int64_t> dims, double mean,
                        double spread) {
     return make(name, std::move(dims), mean, spread);
+  }
+  /// Like `weight`, with a sum of zero for each output: what all inputs have in common cancels. So
+  /// a gate over features that are positive anyway sees how images differ.
+  tensor contrast_weight(std::string_view name, std::vector<std::int64_t> dims, std::int64_t fan_in,
+                         double gain = 1) {
+    const std::int64_t outputs = dims.front();
+    return make(name, std::move(dims), 0, gain * std::sqrt(2.0 / static_cast<double>(fan_in)),
+                outputs);
   }
   /// A stored tensor that was not trained; its name begins with "buffer:" and counts nowhere.
   tensor buffer(std::string_view name, std::vector<std::int64_t> dims, double mean = 0,
@@ -254,7 +263,8 @@ class network {
     dims.insert(dims.end(), axes, s.kernel);
     std::int64_t fan_in = x.channels / s.groups;
     for (std::size_t i = 0; i < axes; ++i) fan_in *= s.kernel;
-    std::vector<tensor> inputs{x, weight("weight", dims, fan_in)};
+    std::vector<tensor> inputs{
+        x, s.contrast ? contrast_weight("weight", dims, fan_in) : weight("weight", dims, fan_in)};
     if (s.bias) inputs.push_back(weight_around("bias", {out}, 0, 0.05));
     return {op("Conv", inputs,
                {{"kernel_shape", std::vector<std::int64_t>(axes, s.kernel)},
@@ -404,7 +414,8 @@ class network {
   }
   std::string literal_name() { return "literal:" + std::to_string(literals_++); }
 
-  tensor make(std::string_view name, std::vector<std::int64_t> dims, double mean, double spread) {
+  tensor make(std::string_view name, std::vector<std::int64_t> dims, double mean, double spread,
+              std::int64_t centred_parts = 0) {
     std::string full = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
     if (name.starts_with("buffer:"))
       full = "buffer:" + (prefix_.empty() ? std::string{} : prefix_ + ".") +
@@ -413,13 +424,14 @@ class network {
     sod2::constant_tensor t;
     t.type = sod2::dtype::f32;
     t.dims = std::move(dims);
-    if (config_.weights == weight_source::synthetic) fill(t, full, mean, spread);
+    if (config_.weights == weight_source::synthetic) fill(t, full, mean, spread, centred_parts);
     const std::int64_t channels = t.dims.empty() ? 0 : t.dims.back();
     const tensor made{graph_.constant(full, std::move(t)), channels};
     return weights_.emplace(std::move(full), made).first->second;
   }
   // The same numbers on every machine: sums of uniform ones, seeded by the tensor's name.
-  void fill(sod2::constant_tensor& t, std::string_view name, double mean, double spread) const {
+  void fill(sod2::constant_tensor& t, std::string_view name, double mean, double spread,
+            std::int64_t centred_parts) const {
     std::uint64_t state = config_.seed;
     for (const char c : name) state = (state ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
     const auto uniform = [&state] {
@@ -433,6 +445,14 @@ class network {
       double sum = -6;
       for (int k = 0; k < 12; ++k) sum += uniform();
       x = static_cast<float>(mean + spread * sum);
+    }
+    const std::size_t part =
+        centred_parts > 0 ? data.size() / static_cast<std::size_t>(centred_parts) : 0;
+    for (std::size_t first = 0; part > 1 && first < data.size(); first += part) {
+      double sum = 0;
+      for (std::size_t i = 0; i < part; ++i) sum += static_cast<double>(data[first + i]);
+      for (std::size_t i = 0; i < part; ++i)
+        data[first + i] -= static_cast<float>(sum / static_cast<double>(part));
     }
     t = sod2::constant_tensor::of<float>(t.dims, data);
   }

@@ -11,7 +11,7 @@ namespace models::ranet {
 
 inline constexpr std::int64_t scales = 4, block_step = 2;
 inline constexpr std::int64_t factor[] = {4, 2, 2, 1};  // of channels and of bottlenecks
-inline constexpr double sharpness = 24;  // of synthetic logits: some exits must be sure
+inline constexpr double sharpness = 8;  // of synthetic logits: some exits must be sure
 
 inline tensor conv_bn_relu(network& n, tensor x, std::string_view name, std::int64_t out,
                            std::int64_t kernel = 1, std::int64_t stride = 1) {

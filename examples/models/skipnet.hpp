@@ -25,7 +25,7 @@ class controller {
   tensor decide(tensor x) {
     network& n = network_;
     const auto here = n.part("gate");
-    const tensor seen = n.conv(n.global_pool(x), "proj", features);
+    const tensor seen = n.conv(n.global_pool(x), "proj", features, {.contrast = true});
     const tensor step = n.reshape(seen, {1, n.size(x, 0), -1});
     const auto out = n.ops("LSTM", {step, input_weight_, hidden_weight_, bias_, {}, hidden_, cell_},
                            3, {{"hidden_size", features}});
