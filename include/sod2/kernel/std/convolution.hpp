@@ -142,7 +142,12 @@ inline dim conv_bytes(dim_context& context, const void* state, std::span<const o
                         : context.add(outputs[0].dims.back(), (w.kernel[2] - 1) * w.dilation[2]);
   const i64 reach = upright ? (w.kernel[2] - 1) * w.dilation[2] : (w.kernel[1] - 1) * w.dilation[1];
   symbolic_domain d(context);
-  const dim strip = strip_floats(d, inputs[1].dims[1], width, reach, w.kernel[1] * w.kernel[2]);
+  // A strip has no more rows than the image; formulas are shorter where that is left out.
+  const auto& out = outputs[0].dims;
+  dim rows = out[out.size() - (upright ? 1 : 2)];
+  if (!context.is_constant(rows)) rows = context.constant(strip_positions + 1);
+  const dim strip =
+      strip_floats(d, inputs[1].dims[1], rows, width, reach, w.kernel[1] * w.kernel[2]);
   return context.mul(context.max(strip, context.constant(product_block_floats)), 4);
 }
 

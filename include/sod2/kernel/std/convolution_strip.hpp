@@ -33,11 +33,14 @@ inline constexpr i64 strip_features = 64;
 inline constexpr i64 strip_slack = 64;  // floats behind the last plane that vectors may touch
 
 /// Floats that a thread needs: the strip, a block of the product, a pointer per (channel, tap).
-/// `channels` of a group; `width` of a strip; `reach`: rows that the kernel spans beyond the first.
+/// `channels` of a group; `rows` of outputs; `width` of a strip; `reach`: rows that the kernel
+/// spans beyond the first.
 template <class D>
 typename D::value_type strip_floats(D& d, typename D::value_type channels,
-                                    typename D::value_type width, i64 reach, i64 taps) {
-  const auto plane = d.add(d.constant(strip_positions), d.mul(width, d.constant(1 + reach)));
+                                    typename D::value_type rows, typename D::value_type width,
+                                    i64 reach, i64 taps) {
+  const auto plane = d.add(d.min(d.add(d.constant(strip_positions), width), d.mul(rows, width)),
+                           d.mul(width, d.constant(reach)));
   const auto pointers = d.mul(channels, d.constant(taps * 2));
   const auto all = d.add(d.add(d.mul(channels, plane), pointers),
                          d.constant(strip_slack + strip_features * gemm_block_columns + 15));
@@ -105,7 +108,7 @@ inline void run_strips(const convolution_call& c, const strip_window& s) {
   }
   const i64 chunks = ceil_div(features, rows), step_k = depth_step(depth);
   integer_domain integers;
-  const i64 scratch = strip_floats(integers, channels, width, reach, taps);
+  const i64 scratch = strip_floats(integers, channels, s.out_rows, width, reach, taps);
   const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(depth) *
                        static_cast<double>(height * s.out_columns);
   const i64 grain = flops > 1e6 ? 1 : static_cast<i64>(1e6 / (flops + 1)) + 1;
