@@ -166,6 +166,9 @@ TEST_CASE("TopK orders equal values by index") {
           REQUIRE(c.run() == sod2::errc::ok);
           check_equal(c.outputs[0], values);
           check_equal(c.outputs[1], where);
+          c.outputs = {tensor(type, out)};  // without the indices
+          REQUIRE(c.run() == sod2::errc::ok);
+          check_equal(c.outputs[0], values);
         }
 }
 

@@ -304,6 +304,33 @@ TEST_CASE("binary operators over every way of broadcasting") {
                [](double a, double b) { return double(i64(a) >> i64(b)); });
 }
 
+TEST_CASE("BitShift of signed integers copies the sign, also from outside of the type") {
+  const tensor x = tensor::of<std::int8_t>({6}, {-128, -7, 5, -1, 5, 64});
+  const tensor n = tensor::of<std::int8_t>({6}, {3, 1, 1, 8, 9, -1});
+  for (const bool left : {false, true}) {
+    tensor y(dtype::i8, {6});
+    const auto direction = attributes().set("direction", left ? "LEFT" : "RIGHT");
+    REQUIRE(run_pointwise(sod2::standard_kernels(), "BitShift", 28, direction, {x, n}, {y}) ==
+            sod2::errc::ok);
+    check_equal(y, left ? tensor::of<std::int8_t>({6}, {0, -14, 10, 0, 0, 0})
+                        : tensor::of<std::int8_t>({6}, {-16, -4, 2, -1, 0, 0}));
+  }
+}
+
+TEST_CASE("Mod of floats takes the sign of the divisor, zeros and infinities too") {
+  const float inf = std::numeric_limits<float>::infinity();
+  const tensor a = tensor::of<float>({7}, {-7, 7, -0.0F, 6, 3, 3, -3});
+  const tensor b = tensor::of<float>({7}, {3, -3, 3, -3, inf, -inf, inf});
+  const std::vector<float> expected{2, -2, 0.0F, -0.0F, 3, -inf, inf};
+  tensor y(dtype::f32, {7});
+  REQUIRE(run_pointwise(sod2::standard_kernels(), "Mod", 28, attributes(), {a, b}, {y}) ==
+          sod2::errc::ok);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(y.data<float>()[i] == expected[i]);
+    CHECK(std::signbit(y.data<float>()[i]) == std::signbit(expected[i]));
+  }
+}
+
 TEST_CASE("legacy broadcasting with an axis") {
   random_source rng;
   const tensor x = rng.fill(dtype::f32, {2, 3, 4, 5}), b = rng.fill(dtype::f32, {3, 4});

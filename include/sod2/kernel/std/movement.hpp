@@ -434,12 +434,14 @@ inline errc run_space_to_depth(const kernel_args& args) {
   if (x.rank != 4 || y.rank != 4) return errc::rank_mismatch;
   const i64 b = s.block, n = x.dims[0], c = x.dims[1], h = y.dims[2], w = y.dims[3];
   if (y.dims[1] != c * b * b || x.dims[2] != h * b || x.dims[3] != w * b) return errc::divisibility;
-  const i64 plane = h * w, wide = w * b;
+  // Target axes: DCR (b, b, c, h, w), CRD (c, b, b, h, w).
+  const i64 plane = h * w, wide = w * b, channel = s.crd ? b * b * plane : plane;
+  const i64 block_y = s.crd ? b * plane : b * c * plane, block_x = s.crd ? plane : c * plane;
   strided_copy copy;
   copy.add(n, c * plane * b * b, c * plane * b * b);
-  copy.add(b, wide, b * c * plane);
-  copy.add(b, 1, c * plane);
-  copy.add(c, plane * b * b, plane);
+  copy.add(b, wide, block_y);
+  copy.add(b, 1, block_x);
+  copy.add(c, plane * b * b, channel);
   copy.add(h, wide * b, w);
   copy.add(w, b, 1);
   return run_copy(copy, x, 0, y, 0, args.pool);

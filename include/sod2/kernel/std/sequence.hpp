@@ -112,7 +112,7 @@ inline result<kernel_state> prepare_topk(const prepare_args& args) {
 }
 
 /// Keeps the k best in a heap that lives in the output itself, worst at the root, then sorts it.
-/// Equal values: the lower index wins and comes first.
+/// Equal values: the lower index wins and comes first. `indices` may be null.
 template <class T>
 void top_of(const T* x, i64 n, i64 step, i64 k, bool largest, T* values, i64* indices) {
   const auto before = [&](T a, i64 i, T b, i64 j) {
@@ -122,10 +122,11 @@ void top_of(const T* x, i64 n, i64 step, i64 k, bool largest, T* values, i64* in
   };
   const auto swap_at = [&](i64 a, i64 b) {
     std::swap(values[a * step], values[b * step]);
-    std::swap(indices[a * step], indices[b * step]);
+    if (indices != nullptr) std::swap(indices[a * step], indices[b * step]);
   };
+  const auto index_of = [&](i64 a) { return indices != nullptr ? indices[a * step] : 0; };
   const auto worse = [&](i64 a, i64 b) {  // a must sink below b
-    return before(values[b * step], indices[b * step], values[a * step], indices[a * step]);
+    return before(values[b * step], index_of(b), values[a * step], index_of(a));
   };
   const auto sift_down = [&](i64 at, i64 size) {
     while (true) {
@@ -139,13 +140,13 @@ void top_of(const T* x, i64 n, i64 step, i64 k, bool largest, T* values, i64* in
   };
   for (i64 i = 0; i < k; ++i) {
     values[i * step] = x[i * step];
-    indices[i * step] = i;
+    if (indices != nullptr) indices[i * step] = i;
   }
   for (i64 i = k / 2; i-- > 0;) sift_down(i, k);
   for (i64 i = k; i < n; ++i)
-    if (before(x[i * step], i, values[0], indices[0])) {
+    if (before(x[i * step], i, values[0], index_of(0))) {
       values[0] = x[i * step];
-      indices[0] = i;
+      if (indices != nullptr) indices[0] = i;
       sift_down(0, k);
     }
   for (i64 size = k; size > 1; --size) {
@@ -156,13 +157,16 @@ void top_of(const T* x, i64 n, i64 step, i64 k, bool largest, T* values, i64* in
 
 inline errc run_topk(const kernel_args& args) {
   const auto& s = state_of<topk_state>(args);
-  const tensor_view &x = args.inputs[0], &y = args.outputs[0], &where = args.outputs[1];
+  const tensor_view &x = args.inputs[0], &y = args.outputs[0];
+  i64* const where =
+      args.outputs.size() > 1 && args.outputs[1].present() ? args.outputs[1].as<i64>() : nullptr;
   const i64 rank = static_cast<i64>(x.rank), axis = s.axis < 0 ? s.axis + rank : s.axis;
   if (axis < 0 || axis >= rank) return errc::axis_range;
   const i64 outer = product_of(x, 0, idx(axis)), n = x.dims[axis],
             inner = product_of(x, idx(axis) + 1, x.rank), k = y.dims[axis];
   if (k > n) return errc::value_range;
-  if (k == 0 || !y.present() || !where.present()) return k == 0 ? errc::ok : errc::unsupported;
+  if (!y.present()) return errc::unsupported;
+  if (k == 0) return errc::ok;
   errc outcome = errc::unsupported;
   with_storage(x.type, [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>) {
@@ -170,7 +174,8 @@ inline errc run_topk(const kernel_args& args) {
         for (i64 r = begin; r < end; ++r) {
           const i64 o = r / inner, i = r % inner;
           top_of<T>(x.as<const T>() + o * n * inner + i, n, inner, k, s.largest,
-                    y.as<T>() + o * k * inner + i, where.as<i64>() + o * k * inner + i);
+                    y.as<T>() + o * k * inner + i,
+                    where != nullptr ? where + o * k * inner + i : nullptr);
         }
       });
       outcome = errc::ok;

@@ -82,7 +82,8 @@ auto binary_value(T a, T b) {
   } else if constexpr (Op == tile_op::mod) {
     if constexpr (is_real<T>) {
       T r = std::fmod(a, b);
-      if (r != 0 && (r < 0) != (b < 0)) r += b;
+      if (r == 0) return std::copysign(r, b);
+      if ((r < 0) != (b < 0)) r += b;
       return r;
     } else {
       if (b == 0) return static_cast<T>(0);
@@ -145,9 +146,11 @@ auto binary_value(T a, T b) {
   } else if constexpr (Op == tile_op::shift_left || Op == tile_op::shift_right) {
     using U = std::make_unsigned_t<T>;
     const U n = static_cast<U>(b);
-    if (n >= sizeof(T) * 8) return static_cast<T>(0);
-    return static_cast<T>(Op == tile_op::shift_left ? static_cast<U>(a) << n
-                                                    : static_cast<U>(a) >> n);
+    const bool outside = n >= sizeof(T) * 8;  // also by negative numbers
+    if constexpr (Op == tile_op::shift_left)
+      return outside ? static_cast<T>(0) : static_cast<T>(static_cast<U>(a) << n);
+    else  // copies of the sign bit come in
+      return outside ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> n);
   } else {
     static_assert(Op == tile_op::prelu);
     if constexpr (is_real<T>)

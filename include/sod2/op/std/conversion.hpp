@@ -26,9 +26,9 @@ status cast_value(C& c, dtype to) {
 }
 }  // namespace detail
 
-/// Cast-1 (the type is a string), 6, 9, 13, 19, 21, 23, 24, 25: shape of the input, type `to`.
+/// Cast-1 (the type is a string), 6, 9, 13, 19, 21, 23, 24, 25, 28: shape of the input, type `to`.
 struct cast {
-  static constexpr int since[] = {1, 6, 9, 13, 19, 21, 23, 24, 25};
+  static constexpr int since[] = {1, 6, 9, 13, 19, 21, 23, 24, 25, 28};
   static constexpr op_info info{.name = "Cast", .versions = since, .map = mapping::one_to_one};
   template <class C>
   static status target(C& c, dtype& to) {

@@ -82,10 +82,10 @@ struct non_zero {
   }
 };
 
-/// Unique-11: Y (u) or, along an axis, the input's dims with u there; indices and counts (u),
+/// Unique-11, 28: Y (u) or, along an axis, the input's dims with u there; indices and counts (u),
 /// inverse (D); 1 <= u <= D where D >= 1.
 struct unique {
-  static constexpr int since[] = {11};
+  static constexpr int since[] = {11, 28};
   static constexpr op_info info{.name = "Unique",
                                 .versions = since,
                                 .base = dynamism::edo,
@@ -136,9 +136,9 @@ struct unique {
   }
 };
 
-/// Compress-9, 11: (u), or along an axis; u <= min(D, length of condition).
+/// Compress-9, 11, 28: (u), or along an axis; u <= min(D, length of condition).
 struct compress {
-  static constexpr int since[] = {9, 11};
+  static constexpr int since[] = {9, 11, 28};
   static constexpr op_info info{.name = "Compress",
                                 .versions = since,
                                 .base = dynamism::edo,

@@ -499,9 +499,9 @@ struct div : detail::arithmetic_with_value<div> {
       .name = "Div", .versions = since, .map = mapping::one_to_one, .inputs = {2, 2}};
   static constexpr auto element = detail::element_op::div;
 };
-/// Mod-10, 13: sign of the divisor, or of the dividend where attribute fmod is set.
+/// Mod-10, 13, 28: sign of the divisor, or of the dividend where attribute fmod is set.
 struct mod : detail::arithmetic {
-  static constexpr int since[] = {10, 13};
+  static constexpr int since[] = {10, 13, 28};
   static constexpr op_info info{
       .name = "Mod", .versions = since, .map = mapping::one_to_one, .inputs = {2, 2}};
   template <class C>
@@ -538,9 +538,9 @@ struct prelu : detail::keeps_shape {
   static constexpr op_info info{
       .name = "PRelu", .versions = since, .map = mapping::one_to_many, .inputs = {2, 2}};
 };
-/// BitShift-11: unsigned integers.
+/// BitShift-11 (unsigned integers), 28 (signed ones too).
 struct bit_shift : detail::arithmetic {
-  static constexpr int since[] = {11};
+  static constexpr int since[] = {11, 28};
   static constexpr op_info info{
       .name = "BitShift", .versions = since, .map = mapping::one_to_one, .inputs = {2, 2}};
 };

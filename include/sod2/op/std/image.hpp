@@ -256,9 +256,9 @@ struct upsample {
   }
 };
 
-/// DepthToSpace-1, 11 (mode), 13: (N, C, H, W) -> (N, C/b^2, H*b, W*b).
+/// DepthToSpace-1, 11 (mode), 13, 28: (N, C, H, W) -> (N, C/b^2, H*b, W*b).
 struct depth_to_space {
-  static constexpr int since[] = {1, 11, 13};
+  static constexpr int since[] = {1, 11, 13, 28};
   static constexpr op_info info{.name = "DepthToSpace", .versions = since, .map = mapping::shuffle};
   template <class C>
   static status forward(C& c) {
@@ -308,9 +308,9 @@ struct depth_to_space {
     return {};
   }
 };
-/// SpaceToDepth-1, 13: (N, C, H, W) -> (N, C*b^2, H/b, W/b).
+/// SpaceToDepth-1, 13, 28 (mode): (N, C, H, W) -> (N, C*b^2, H/b, W/b).
 struct space_to_depth {
-  static constexpr int since[] = {1, 13};
+  static constexpr int since[] = {1, 13, 28};
   static constexpr op_info info{.name = "SpaceToDepth", .versions = since, .map = mapping::shuffle};
   template <class C>
   static status forward(C& c) {

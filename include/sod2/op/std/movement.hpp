@@ -1108,9 +1108,9 @@ struct expand {
   }
 };
 
-/// ReverseSequence-10: the shape of the input.
+/// ReverseSequence-10, 28: the shape of the input.
 struct reverse_sequence : detail::keeps_shape {
-  static constexpr int since[] = {10};
+  static constexpr int since[] = {10, 28};
   static constexpr op_info info{
       .name = "ReverseSequence", .versions = since, .map = mapping::shuffle, .inputs = {2, 2}};
 };
@@ -1126,9 +1126,9 @@ struct trilu : detail::keeps_shape {
   }
 };
 
-/// OneHot-9, 11: the dims of indices with `depth` inserted at `axis`; type of `values`.
+/// OneHot-9, 11, 28: the dims of indices with `depth` inserted at `axis`; type of `values`.
 struct one_hot {
-  static constexpr int since[] = {9, 11};
+  static constexpr int since[] = {9, 11, 28};
   static constexpr op_info info{.name = "OneHot",
                                 .versions = since,
                                 .base = dynamism::isvdos,

@@ -195,9 +195,9 @@ struct det {
   }
 };
 
-/// Einsum-12: dims are named by the letters of `equation`; `...` broadcasts.
+/// Einsum-12, 28: dims are named by the letters of `equation`; `...` broadcasts.
 struct einsum {
-  static constexpr int since[] = {12};
+  static constexpr int since[] = {12, 28};
   static constexpr op_info info{.name = "Einsum", .versions = since, .inputs = {1, many}};
 
   template <class C>

@@ -6,10 +6,10 @@
 
 namespace sod2::ops {
 
-/// QuantizeLinear-10, 13 (axis), 19 (float8), 21 (blocks, output_dtype), 23, 24, 25: the type of
-/// y_zero_point, else output_dtype, else uint8.
+/// QuantizeLinear-10, 13 (axis), 19 (float8), 21 (blocks, output_dtype), 23, 24, 25, 28: the type
+/// of y_zero_point, else output_dtype, else uint8.
 struct quantize_linear {
-  static constexpr int since[] = {10, 13, 19, 21, 23, 24, 25};
+  static constexpr int since[] = {10, 13, 19, 21, 23, 24, 25, 28};
   static constexpr op_info info{
       .name = "QuantizeLinear", .versions = since, .map = mapping::one_to_one, .inputs = {2, 3}};
   template <class C>
@@ -28,10 +28,10 @@ struct quantize_linear {
     return detail::same_shape_back(c);
   }
 };
-/// DequantizeLinear-10, 13 (axis), 19 (float8), 21 (blocks), 23 (output_dtype), 24, 25: the type of
-/// x_scale.
+/// DequantizeLinear-10, 13 (axis), 19 (float8), 21 (blocks), 23 (output_dtype), 24, 25, 28: the
+/// type of x_scale.
 struct dequantize_linear {
-  static constexpr int since[] = {10, 13, 19, 21, 23, 24, 25};
+  static constexpr int since[] = {10, 13, 19, 21, 23, 24, 25, 28};
   static constexpr op_info info{
       .name = "DequantizeLinear", .versions = since, .map = mapping::one_to_one, .inputs = {2, 3}};
   template <class C>

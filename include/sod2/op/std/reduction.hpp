@@ -218,15 +218,15 @@ struct reduce_l2 : detail::reduction<18> {
   static constexpr op_info info{
       .name = "ReduceL2", .versions = since, .base = dynamism::isvdos, .inputs = {1, 2}};
 };
-/// ReduceLogSum-1, 11, 13, 18 (axes as input).
+/// ReduceLogSum-1, 11, 13, 18 (axes as input), 28.
 struct reduce_log_sum : detail::reduction<18> {
-  static constexpr int since[] = {1, 11, 13, 18};
+  static constexpr int since[] = {1, 11, 13, 18, 28};
   static constexpr op_info info{
       .name = "ReduceLogSum", .versions = since, .base = dynamism::isvdos, .inputs = {1, 2}};
 };
-/// ReduceLogSumExp-1, 11, 13, 18 (axes as input).
+/// ReduceLogSumExp-1, 11, 13, 18 (axes as input), 28.
 struct reduce_log_sum_exp : detail::reduction<18> {
-  static constexpr int since[] = {1, 11, 13, 18};
+  static constexpr int since[] = {1, 11, 13, 18, 28};
   static constexpr op_info info{
       .name = "ReduceLogSumExp", .versions = since, .base = dynamism::isvdos, .inputs = {1, 2}};
 };

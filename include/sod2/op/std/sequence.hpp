@@ -278,9 +278,9 @@ struct split_to_sequence {
   }
 };
 
-/// Optional-15: wraps a tensor or a sequence, or is empty (of the type in attribute `type`).
+/// Optional-15, 28: wraps a tensor or a sequence, or is empty (of the type in attribute `type`).
 struct optional {
-  static constexpr int since[] = {15};
+  static constexpr int since[] = {15, 28};
   static constexpr op_info info{
       .name = "Optional", .versions = since, .map = mapping::one_to_one, .inputs = {0, 1}};
   template <class C>
@@ -296,9 +296,9 @@ struct optional {
     return {};
   }
 };
-/// OptionalGetElement-15, 18 (tensors and sequences pass): the wrapped value.
+/// OptionalGetElement-15, 18 (tensors and sequences pass), 28: the wrapped value.
 struct optional_get_element {
-  static constexpr int since[] = {15, 18};
+  static constexpr int since[] = {15, 18, 28};
   static constexpr op_info info{
       .name = "OptionalGetElement", .versions = since, .map = mapping::one_to_one};
   template <class C>
@@ -310,9 +310,9 @@ struct optional_get_element {
     return {};
   }
 };
-/// OptionalHasElement-15, 18 (tensors, sequences, no input): a boolean scalar.
+/// OptionalHasElement-15, 18 (tensors, sequences, no input), 28: a boolean scalar.
 struct optional_has_element {
-  static constexpr int since[] = {15, 18};
+  static constexpr int since[] = {15, 18, 28};
   static constexpr op_info info{.name = "OptionalHasElement",
                                 .versions = since,
                                 .base = dynamism::isdo,
