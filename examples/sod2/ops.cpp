@@ -15,7 +15,9 @@
 #include <sod2/op/std.hpp>
 
 #include "models.hpp"
+#include "operators_page.hpp"
 #include "options.hpp"
+#include "probe.hpp"
 
 namespace tool {
 
@@ -33,11 +35,43 @@ std::map<op_key, std::string> type_names(sod2::op_set<Ops...>) {
   return {{{Ops::info.domain, Ops::info.name}, type_name<Ops>()}...};
 }
 
-std::string versions_text(const json& versions) {
-  std::string text;
-  for (const json& v : versions) text += (text.empty() ? "" : ", ") + std::to_string(v.get<int>());
-  return text;
-}
+/// The header below sod2/op/std that defines each operator.
+class header_map {
+ public:
+  header_map() {
+    using namespace sod2::ops;
+    add("attention.hpp", attention_ops{});
+    add("control.hpp", control_ops{});
+    add("conversion.hpp", conversion_ops{});
+    add("convolution.hpp", convolution_ops{});
+    add("dynamic.hpp", dynamic_ops{});
+    add("elementwise.hpp", elementwise_ops{});
+    add("image.hpp", image_ops{});
+    add("movement.hpp", movement_ops{});
+    add("normalization.hpp", normalization_ops{});
+    add("pooling.hpp", pooling_ops{});
+    add("product.hpp", product_ops{});
+    add("quantization.hpp", quantization_ops{});
+    add("random.hpp", random_ops{});
+    add("recurrent.hpp", recurrent_ops{});
+    add("reduction.hpp", reduction_ops{});
+    add("reshape.hpp", reshape_ops{});
+    add("sequence.hpp", sequence_ops{});
+    add("shape.hpp", shape_ops{});
+    add("signal.hpp", signal_ops{});
+    add("text.hpp", text_ops{});
+    add("training.hpp", training_ops{});
+  }
+  std::string of(const sod2::op_info& info) const { return headers_.at({info.domain, info.name}); }
+
+ private:
+  template <class... Ops>
+  void add(const char* header, sod2::op_set<Ops...>) {
+    (headers_.emplace(op_key{Ops::info.domain, Ops::info.name}, header), ...);
+  }
+  std::map<op_key, const char*> headers_;
+};
+
 std::string arity_text(sod2::arity a) {
   if (a.most == sod2::any_number) return std::to_string(a.least) + "+";
   if (a.most == a.least) return std::to_string(a.least);
@@ -46,6 +80,7 @@ std::string arity_text(sod2::arity a) {
 
 json operators_json(const std::set<std::pair<std::string, std::string>>* used) {
   const sod2::kernel_table& kernels = sod2::standard_kernels();
+  const header_map headers;
   json list = json::array();
   for (const sod2::op_row& row : sod2::standard_registry().rows()) {
     const sod2::op_info& info = *row.info;
@@ -58,20 +93,29 @@ json operators_json(const std::set<std::pair<std::string, std::string>>* used) {
           kernels.find_pointwise(info.domain, info.name, v) != nullptr)
         with_kernel.push_back(v);
     }
-    json kinds = json::array();
     const int newest = info.versions.empty() ? 1 : info.versions.back();
+    const operator_answers answers = probe(row, newest);
+    json kinds = json::array(), dtypes = json::array();
+    for (sod2::dtype t : answers.types) dtypes.push_back(name_of(t));
     if (kernels.find_pointwise(info.domain, info.name, newest) != nullptr) kinds.push_back("tile");
     if (kernels.find(info.domain, info.name, newest) != nullptr) kinds.push_back("kernel");
+    if (kinds.empty() && !answers.types.empty()) {  // control flow, sequences, constants
+      kinds.push_back("runtime");
+      with_kernel = versions;
+    }
     list.push_back({{"name", info.name},
                     {"domain", info.domain},
                     {"versions", std::move(versions)},
                     {"class", name_of(info.base)},
+                    {"value_inputs", answers.value_inputs},
                     {"mapping", name_of(info.map)},
                     {"inputs", arity_text(info.inputs)},
                     {"outputs", arity_text(info.outputs)},
                     {"backward", row.backward != nullptr},
                     {"value", row.value != nullptr},
                     {"deterministic", info.deterministic},
+                    {"header", "sod2/op/std/" + headers.of(info)},
+                    {"dtypes", std::move(dtypes)},
                     {"kernels", std::move(kinds)},
                     {"kernel_versions", std::move(with_kernel)}});
   }
@@ -103,20 +147,8 @@ int list_operators(const std::string& model, bool markdown, bool as_json) {
     return success;
   }
   if (markdown) {
-    std::printf(
-        "| operator | versions | class | mapping | inputs | outputs | backward | value | kernels "
-        "|\n|---|---|---|---|---|---|---|---|---|\n");
-    for (const json& op : list) {
-      std::string kernels;
-      for (const json& k : op["kernels"])
-        kernels += (kernels.empty() ? "" : ", ") + k.get<std::string>();
-      std::printf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
-                  op["name"].get<std::string>().c_str(), versions_text(op["versions"]).c_str(),
-                  op["class"].get<std::string>().c_str(), op["mapping"].get<std::string>().c_str(),
-                  op["inputs"].get<std::string>().c_str(), op["outputs"].get<std::string>().c_str(),
-                  op["backward"].get<bool>() ? "yes" : "", op["value"].get<bool>() ? "yes" : "",
-                  kernels.c_str());
-    }
+    std::fputs(model.empty() ? operators_page(list).c_str() : operators_table(list).c_str(),
+               stdout);
     return success;
   }
   if (!model.empty()) {
@@ -130,13 +162,11 @@ int list_operators(const std::string& model, bool markdown, bool as_json) {
     std::printf("using ops_of_model = sod2::op_set<\n%s>;\n", text.c_str());
     return success;
   }
-  for (const json& op : list) {
-    std::string kernels;
-    for (const json& k : op["kernels"]) kernels += " " + k.get<std::string>();
-    std::printf("%-28s %-8s %-14s %s %s\n", op["name"].get<std::string>().c_str(),
-                op["class"].get<std::string>().c_str(), op["mapping"].get<std::string>().c_str(),
-                versions_text(op["versions"]).c_str(), kernels.c_str());
-  }
+  for (const json& op : list)
+    std::printf("%-28s %-8s %-8s %-14s %s; %s; %s\n", op["name"].get<std::string>().c_str(),
+                op["class"].get<std::string>().c_str(), values_text(op).c_str(),
+                op["mapping"].get<std::string>().c_str(), joined(op["versions"]).c_str(),
+                dtypes_text(op).c_str(), kernels_text(op).c_str());
   return success;
 }
 }  // namespace
@@ -149,7 +179,8 @@ void add_ops(CLI::App& app, std::vector<command>& list) {
   };
   auto o = std::make_shared<ops_options>();
   c.app->add_option("--used", o->used, "Only those of this model, as a C++ type list");
-  c.app->add_flag("--markdown", o->markdown, "As a Markdown table");
+  c.app->add_flag("--markdown", o->markdown,
+                  "As Markdown: docs/operators.md, or with --used a table");
   c.run = [o, &c] { return list_operators(o->used, o->markdown, c.as_json); };
 }
 

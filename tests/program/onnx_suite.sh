@@ -4,8 +4,8 @@
 
 data=$(dpkg -L libonnx-testdata 2>/dev/null | grep -m 1 '/data$')
 if [ -z "$data" ]; then
-  echo "libonnx-testdata is not installed: nothing to test"
-  exit 0
+  echo "skipped: the package libonnx-testdata is not installed"
+  exit 77
 fi
 "$sod2" test --onnx-suite --list "$data" >suite.txt 2>err || fail "$(cat suite.txt err)"
 passed=$(sed -n '$s/ passed.*//p' suite.txt)

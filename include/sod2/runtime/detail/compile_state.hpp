@@ -102,6 +102,7 @@ class compile_state {
     if (f.type != dtype::f32 && f.type != dtype::f64 && f.type != dtype::boolean &&
         !is_integer(f.type))
       return false;
+    if (bytes_of(f.type) == 0) return false;  // two to a byte: only kernels pack
     for (dim d : f.elements)
       if (!is_bound(d)) return false;
     for (dim d : f.dims)

@@ -239,6 +239,9 @@ class launch_lowering : public role_assignment {
                    "running operator '" + std::string(op) + "' on sequences or optionals")
           .at_node(name(n));
     }
+    if ((q.what == kind::split || q.what == kind::concat) &&
+        bytes_of(facts_.fact(inputs[0]).type) == 0)  // rows would begin inside a byte
+      return error(errc::unsupported, "cutting and joining elements below a byte").at_node(name(n));
     q.block_first = out_.blocks;
     out_.blocks += static_cast<std::uint32_t>(view_.outputs(n).size());
     l.kind = group_kind::opaque;
