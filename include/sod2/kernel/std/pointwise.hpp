@@ -238,8 +238,6 @@ inline bool uses_given_statistics(const prepare_args& args) {
 /// y = (x - mean) / sqrt(var + epsilon) * scale + B with per-channel operands: the factors are
 /// computed once per tile as scalars where a tile lies within one channel.
 inline status lower_batch_normalization(const lowering& l) {
-  if (l.version() < 9 && l.args.attributes.integer("spatial", 1) == 0)
-    return error(errc::unsupported, "BatchNormalization with spatial = 0");
   const dtype t = l.work();
   const std::uint16_t x = l.operand(0);
   const std::uint16_t scale = l.operand(1, t), bias = l.operand(2, t);

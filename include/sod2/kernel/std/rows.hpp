@@ -97,7 +97,7 @@ inline constexpr kernel_row kernel_rows[] = {
     kernel_of("Split", 1, prepare_split, run_split),
     kernel_of("Slice", 1, prepare_slice, run_slice),
     kernel_of("Expand", 8, prepare_move, run_expand),
-    kernel_of("Tile", 6, prepare_move, run_tile_operator),
+    kernel_of("Tile", 1, prepare_move, run_tile_operator),
     kernel_of("DepthToSpace", 1, prepare_block, run_depth_to_space),
     kernel_of("SpaceToDepth", 1, prepare_block, run_space_to_depth),
     kernel_of("Gather", 1, prepare_axis, run_gather),

@@ -60,8 +60,8 @@ struct along_axis {
 };
 }  // namespace detail
 
-/// BatchNormalization-1, 6, 7, 9, 14 (training_mode), 15: X (N, C, ...), four parameters (C); Y as
-/// X, the statistics (C).
+/// BatchNormalization-1, 6, 7, 9, 14 (training_mode), 15: X (N, C, ...), four parameters (C), or
+/// before 9, where `spatial` is 0, (C, ...); Y as X, the statistics as the parameters.
 struct batch_normalization {
   static constexpr int since[] = {1, 6, 7, 9, 14, 15};
   static constexpr op_info info{.name = "BatchNormalization",
@@ -70,10 +70,28 @@ struct batch_normalization {
                                 .inputs = {5, 5},
                                 .outputs = {1, 5}};
   template <class C>
+  static status per_element(C& c, bool& out) {
+    bool spatial = true;
+    if (c.version() < 9) SOD2_TRY(detail::read(c.attributes(), "spatial", spatial));
+    out = !spatial;
+    return {};
+  }
+  template <class C>
   static status forward(C& c) {
     c.copy_shape(0, 0);
     c.copy_type(0, 0);
-    for (std::size_t i = 1; i < 5; ++i) SOD2_TRY(detail::per_channel(c, i));
+    bool elements = false;
+    SOD2_TRY(per_element(c, elements));
+    for (std::size_t i = 1; i < 5; ++i) {
+      if (!elements) {
+        SOD2_TRY(detail::per_channel(c, i));
+      } else if (c.rank_known(0) && c.rank_known(i)) {
+        SOD2_TRY(detail::need_rank_least(c, 0, 1));
+        SOD2_TRY(detail::need_rank(c, i, c.dims(0).size() - 1));
+        for (std::size_t axis = 1; axis < c.dims(0).size(); ++axis)
+          SOD2_TRY(detail::need_dim(c, i, axis - 1, c.dims(0)[axis]));
+      }
+    }
     for (std::size_t o = 1; o < c.output_count(); ++o) {
       const std::size_t like = c.version() >= 14 && c.has_input(3) ? 3 : 1;
       c.set_type(o, c.input(like).type);
@@ -83,6 +101,9 @@ struct batch_normalization {
   }
   template <class C>
   static status backward(C& c) {
+    bool elements = false;
+    SOD2_TRY(per_element(c, elements));
+    if (elements) return detail::same_shape_back(c);
     detail::channels_back(c, 5);
     return {};
   }
