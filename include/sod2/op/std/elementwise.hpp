@@ -48,10 +48,17 @@ status legacy_broadcast(C& c) {
     SOD2_TRY(axis_of(c, 0, axis, a == 0 ? 1 : a, first));
     if (first + b > a) return axis_error(c.input_name(1), axis, a);
   }
-  const auto one = c.domain().constant(1);
-  for (std::size_t k = 0; k < b; ++k)
-    if (!enabled || c.domain().decide_eq(c.dims(1)[k], one) != tri::yes)
-      SOD2_TRY(need_dim(c, 1, k, c.dims(0)[first + k], errc::broadcast));
+  for (std::size_t k = 0; k < b; ++k) {
+    const auto whole = c.dims(0)[first + k], part = c.dims(1)[k];
+    auto both = part;
+    if (enabled) {
+      if (rules::broadcast_dim(c.domain(), c, whole, part, both) != errc::ok)
+        return c.fail(errc::broadcast, 1, static_cast<int>(k), c.text(part), c.text(whole));
+      if (c.domain().decide_eq(both, whole) == tri::yes) continue;
+    }
+    if (!c.require_eq(both, whole, errc::broadcast))
+      return c.fail(errc::broadcast, 1, static_cast<int>(k), c.text(part), c.text(whole));
+  }
   return {};
 }
 
