@@ -63,7 +63,8 @@ class tile_lowering : public compile_state {
     }
     for (std::size_t i = begin; i < l.nodes.size(); ++i) {
       const node_id n = l.nodes[i];
-      small_vector<std::uint16_t, 8> in, made(view_.outputs(n).size());
+      constexpr std::uint16_t nothing = 0xffff;
+      small_vector<std::uint16_t, 8> in, made(view_.outputs(n).size(), nothing);
       for (std::size_t k = 0; k < view_.inputs(n).size(); ++k) {
         const value_id v = view_.inputs(n)[k];
         const source* s =
@@ -73,13 +74,21 @@ class tile_lowering : public compile_state {
       if (status s = pointwise_of(n)->lower(builder, described[i].args, in, made); !s)
         return std::move(s).error().at_node(name(n));
       for (std::size_t k = 0; k < made.size(); ++k)
-        if (view_.outputs(n)[k] != absent) registers.push_back({view_.outputs(n)[k], -1, made[k]});
+        if (view_.outputs(n)[k] != absent && made[k] != nothing)
+          registers.push_back({view_.outputs(n)[k], -1, made[k]});
     }
     if (l.outputs.empty())
       for (value_id v : view_.outputs(l.nodes.back()))
-        if (v != absent) l.outputs.push_back(v);
-    for (value_id v : l.outputs)
-      if (v != absent) builder.output(find(v, -1)->reg);
+        if (v != absent && needed_[v.index] != 0) l.outputs.push_back(v);
+    for (value_id v : l.outputs) {
+      if (v == absent) continue;
+      const source* made = find(v, -1);
+      if (made == nullptr)  // statistics of a normalisation that was given them
+        return error(errc::kernel_missing, "only the first output can be computed here")
+            .at_node(name(l.nodes.back()))
+            .at_tensor(view_.name(v));
+      builder.output(made->reg);
+    }
     return builder.finish();
   }
 };
