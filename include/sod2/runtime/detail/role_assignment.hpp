@@ -93,6 +93,14 @@ class role_assignment : public tile_lowering {
       SOD2_TRY(check_runnable(n, v));
       bind_sizes(v, binds_[n.index]);
     }
+    for (value_id v : view_.inputs(n)) {
+      if (v == absent) continue;
+      const symbolic_fact& f = facts_.fact(v);
+      if (f.kind == fact_kind::tensor && f.type == dtype::undefined)
+        return error(errc::type_mismatch, "the element type is unknown")
+            .at_node(name(n))
+            .at_tensor(view_.name(v));
+    }
     if (handles) {
       role(n) = node_role::opaque;
     } else if (is_view(view_, facts_, n)) {
