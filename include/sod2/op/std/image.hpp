@@ -90,9 +90,7 @@ struct resize {
     if (!c.rank_known(0)) {
       // All axes are listed unless attribute axes says otherwise.
       std::int64_t length = 0;
-      if (!c.attributes()("axes") && c.rank_known(source) && c.dims(source).size() == 1 &&
-          is_known(c.dims(source)[0]) && c.domain().as_constant(c.dims(source)[0], length) &&
-          length >= 0) {
+      if (!c.attributes()("axes") && list_length(c, source, length)) {
         typename C::dim_list dims;
         for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i)
           dims.push_back(by_sizes && c.has_value(sizes) ? size_or_fresh(c, 0, i, c.value(sizes)[i])
@@ -479,8 +477,7 @@ struct col2im {
     std::int64_t length = 0;
     if (c.has_value(1)) {
       for (const auto& d : c.value(1)) dims.push_back(size_or_fresh(c, 0, dims.size(), d));
-    } else if (c.rank_known(1) && c.dims(1).size() == 1 && is_known(c.dims(1)[0]) &&
-               domain.as_constant(c.dims(1)[0], length) && length >= 0) {
+    } else if (list_length(c, 1, length)) {
       for (std::int64_t i = 0; i < length; ++i)
         dims.push_back(c.fresh(0, dims.size(), {0, infinity}));
     } else {

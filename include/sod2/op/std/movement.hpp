@@ -406,8 +406,7 @@ struct slice {
         if (known) {
           count = to.size();
           count_known = true;
-        } else if (c.rank_known(i) && c.dims(i).size() == 1 && is_known(c.dims(i)[0]) &&
-                   domain.as_constant(c.dims(i)[0], length)) {
+        } else if (list_length(c, i, length)) {
           count = static_cast<std::size_t>(length);
           count_known = true;
         }
@@ -967,8 +966,7 @@ struct tile {
     if (!c.rank_known(0)) {
       std::int64_t length = 0;
       if (c.pending(0) || c.pending(1)) return {};
-      if (c.version() >= 6 && c.rank_known(1) && c.dims(1).size() == 1 && is_known(c.dims(1)[0]) &&
-          c.domain().as_constant(c.dims(1)[0], length) && length >= 0)
+      if (c.version() >= 6 && list_length(c, 1, length))
         c.set_rank(0, static_cast<std::size_t>(length));
       else
         c.set_rank_unknown(0);
@@ -1048,8 +1046,7 @@ struct expand {
     std::int64_t length = 0;
     if (c.has_value(1)) {
       target.append(c.value(1));
-    } else if (c.rank_known(1) && is_known(c.dims(1)[0]) &&
-               domain.as_constant(c.dims(1)[0], length) && length >= 0) {
+    } else if (detail::list_length(c, 1, length)) {
       target.resize(static_cast<std::size_t>(length), unknown_dim(domain));
     } else {
       c.set_rank_unknown(0);

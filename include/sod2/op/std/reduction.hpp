@@ -68,8 +68,7 @@ status reduce_forward(C& c, const reduced_axes& r) {
                            : c.fresh(0, i, {min_of(range.lo, 1), max_of(range.hi, 1)}));
       }
       c.set_shape(0, dims);
-    } else if (c.rank_known(1) && c.dims(1).size() == 1 &&
-               c.domain().as_constant(c.dims(1)[0], count) && count > 0 &&
+    } else if (list_length(c, 1, count) && count > 0 &&
                static_cast<std::size_t>(count) <= in.size()) {
       for (std::size_t i = 0; i + static_cast<std::size_t>(count) < in.size(); ++i)
         dims.push_back(c.fresh(0, i, {0, infinity}));

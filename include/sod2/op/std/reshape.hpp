@@ -108,8 +108,7 @@ struct reshape {
       std::int64_t length = 0;
       if (c.has_value(1)) {
         target.append(c.value(1));
-      } else if (c.rank_known(1) && is_known(c.dims(1)[0]) &&
-                 domain.as_constant(c.dims(1)[0], length)) {
+      } else if (list_length(c, 1, length)) {
         target.resize(static_cast<std::size_t>(length), unknown_dim(domain));
       } else {
         c.set_rank_unknown(0);
@@ -291,9 +290,7 @@ struct squeeze {
     }
     if (!known) {
       std::int64_t count = 0;
-      if (!c.rank_known(1) || c.dims(1).size() != 1 ||
-          !c.domain().as_constant(c.dims(1)[0], count) || count < 0 ||
-          static_cast<std::size_t>(count) > in.size()) {
+      if (!list_length(c, 1, count) || static_cast<std::size_t>(count) > in.size()) {
         c.set_rank_unknown(0);
         return {};
       }
@@ -362,8 +359,7 @@ struct unsqueeze {
     typename C::dim_list out;
     if (!known) {
       std::int64_t count = 0;
-      if (!c.rank_known(1) || c.dims(1).size() != 1 ||
-          !c.domain().as_constant(c.dims(1)[0], count) || count < 0) {
+      if (!list_length(c, 1, count)) {
         c.set_rank_unknown(0);
         return {};
       }

@@ -226,6 +226,15 @@ constexpr bool tracked(std::int64_t count) {
   return count >= 0 && count <= static_cast<std::int64_t>(max_tracked_elements);
 }
 
+/// Longer lists are no shapes.
+inline constexpr std::int64_t most_dims = 64;
+/// The length of vector input i, where that is known and may be a rank.
+template <class C>
+bool list_length(C& c, std::size_t i, std::int64_t& length) {
+  return c.rank_known(i) && c.dims(i).size() == 1 && is_known(c.dims(i)[0]) &&
+         c.domain().as_constant(c.dims(i)[0], length) && length >= 0 && length <= most_dims;
+}
+
 /// Dims of output 0 as the elements of vector input i say: symbols where an element is not known, a
 /// whole shape of symbols where only the length is. False (with the output marked) when not even
 /// that is known, or too early to tell.
@@ -239,14 +248,11 @@ bool dims_from_value(C& c, std::size_t i, typename C::dim_list& out) {
     return true;
   }
   std::int64_t length = 0;
-  if (c.rank_known(i) && c.dims(i).size() == 1) {
-    if (is_undefined(c.dims(i)[0])) return false;
-    if (is_known(c.dims(i)[0]) && c.domain().as_constant(c.dims(i)[0], length) && length >= 0 &&
-        length <= 64) {
-      for (std::int64_t k = 0; k < length; ++k)
-        out.push_back(c.fresh(0, static_cast<std::size_t>(k), {0, infinity}));
-      return true;
-    }
+  if (c.rank_known(i) && c.dims(i).size() == 1 && is_undefined(c.dims(i)[0])) return false;
+  if (list_length(c, i, length)) {
+    for (std::int64_t k = 0; k < length; ++k)
+      out.push_back(c.fresh(0, static_cast<std::size_t>(k), {0, infinity}));
+    return true;
   }
   c.set_rank_unknown(0);
   return false;
