@@ -627,7 +627,7 @@ constexpr broken table[] = {
        a.op("fill", "ConstantOfShape", {n2});
        a.bound = {{{3}, std::vector<float>(3)}};
      },
-     "tensor 'fill.0' axis 0: size does not fit into 64 bits"},
+     "node 'fill': tensor 'fill.0': size does not fit into 64 bits"},
 };
 
 }  // namespace

@@ -65,6 +65,8 @@ class role_assignment : public tile_lowering {
         return error(errc::unsupported, "running with a size that nothing tells")
             .at_node(name(n))
             .at_tensor(view_.name(v), static_cast<int>(i));
+    if (!bytes_of_value(v).is_known())
+      return error(errc::overflow).at_node(name(n)).at_tensor(view_.name(v));
     return {};
   }
   status assign_role(node_id n) {
@@ -105,10 +107,6 @@ class role_assignment : public tile_lowering {
       role(n) = node_role::opaque;
     } else if (is_view(view_, facts_, n)) {
       role(n) = node_role::view;
-      // Nobody could check that a view keeps such a number of elements.
-      for (value_id v : view_.outputs(n))
-        if (v != absent && !bytes_of_value(v).is_known())
-          return error(errc::overflow).at_node(name(n)).at_tensor(view_.name(v));
     } else if (pointwise_of(n) != nullptr) {
       // What makes a size known stands alone.
       role(n) = binds_[n.index].empty() ? node_role::pointwise : node_role::opaque;
