@@ -481,14 +481,16 @@ inline result<kernel_state> prepare_normalization(const prepare_args& args) {
     return error(errc::type_mismatch, "normalisation needs a floating-point input");
   auto* s = new (std::nothrow) normalization_state;
   if (s == nullptr) return error(errc::out_of_memory);
+  kernel_state owner = *own(s);
   s->simd = &simd_of(args.simd);
   s->epsilon = args.attributes.real("epsilon", 1e-5);
   s->axis = args.attributes.integer("axis", -1);
   s->size = args.attributes.integer("size", 1);
+  if (s->size < 1 || s->size > INT32_MAX) return error(errc::bad_attribute, "size below 1");
   s->alpha = static_cast<float>(args.attributes.real("alpha", 0.0001));
   s->beta = static_cast<float>(args.attributes.real("beta", 0.75));
   s->bias = static_cast<float>(args.attributes.real("bias", 1.0));
-  return own(s);
+  return owner;
 }
 
 template <class F>
@@ -601,24 +603,22 @@ inline errc run_lrn(const kernel_args& args) {
   const i64 before = (s.size - 1) / 2, after = s.size - 1 - before;
   return with_real(x.type, [&]<class T>() {
     using S = typename accumulator<T>::type;
-    parallel_parts(
-        args.pool, x.dims[0] * channels, 20000 / (n * s.size) + 1, [&](i64, i64 begin, i64 end) {
-          for (i64 p = begin; p < end; ++p) {
-            const i64 c = p % channels;
-            const i64 lo = c < before ? 0 : c - before;
-            const i64 hi = c + after < channels ? c + after : channels - 1;
-            const T* image = x.as<const T>() + (p - c) * n;
-            for (i64 i = 0; i < n; ++i) {
-              S sum = 0;
-              for (i64 k = lo; k <= hi; ++k)
-                sum += widen(image[k * n + i]) * widen(image[k * n + i]);
-              const S root = std::pow(
-                  static_cast<S>(s.bias) + static_cast<S>(s.alpha) / static_cast<S>(s.size) * sum,
-                  static_cast<S>(s.beta));
-              y.as<T>()[p * n + i] = narrow<T>(widen(image[c * n + i]) / root);
-            }
-          }
-        });
+    parallel_parts(args.pool, x.dims[0] * channels, 20000 / n + 1, [&](i64, i64 begin, i64 end) {
+      for (i64 p = begin; p < end; ++p) {
+        const i64 c = p % channels;
+        const i64 lo = c < before ? 0 : c - before;
+        const i64 hi = c + after < channels ? c + after : channels - 1;
+        const T* image = x.as<const T>() + (p - c) * n;
+        for (i64 i = 0; i < n; ++i) {
+          S sum = 0;
+          for (i64 k = lo; k <= hi; ++k) sum += widen(image[k * n + i]) * widen(image[k * n + i]);
+          const S root = std::pow(
+              static_cast<S>(s.bias) + static_cast<S>(s.alpha) / static_cast<S>(s.size) * sum,
+              static_cast<S>(s.beta));
+          y.as<T>()[p * n + i] = narrow<T>(widen(image[c * n + i]) / root);
+        }
+      }
+    });
   });
 }
 

@@ -188,6 +188,13 @@ struct rms_normalization : detail::along_axis {
 struct lrn : detail::keeps_shape {
   static constexpr int since[] = {1, 13};
   static constexpr op_info info{.name = "LRN", .versions = since};
+  template <class C>
+  static status forward(C& c) {
+    std::int64_t size = 0;  // channels that a sum takes in
+    SOD2_TRY(detail::require(c.attributes(), "size", size));
+    if (size < 1 || size > INT32_MAX) return detail::wrong_attribute("size", "positive");
+    return detail::keeps_shape::forward(c);
+  }
 };
 /// LpNormalization-1, 22.
 struct lp_normalization : detail::keeps_shape {
