@@ -31,7 +31,8 @@ struct session_options {
   thread_pool_ref pool{};
   /// Caller-owned arena, 64-byte aligned; `bind` fails with `buffer_too_small` beyond it.
   std::span<std::byte> arena{};
-  /// Limit of the arena in bytes; 0: none. `bind` fails with `budget` beyond it.
+  /// Limit in bytes of the arena, and of each output that the session owns beside it; 0: none.
+  /// `bind` and `run` fail with `budget` beyond it.
   std::int64_t memory_budget = 0;
   /// Overwrites dead buffers after every step, so that a wrong live range shows in the results.
   bool poison = false;

@@ -288,6 +288,7 @@ errc run_reduce(const kernel_args& args) {
   reduce_axes a;
   for (std::uint32_t d = 0; d < x.rank; ++d) a.add(x.dims[d], reduced[d]);
   if (a.kept_count == 0) return errc::ok;
+  if (y.count() != a.kept_count) return errc::dim_mismatch;
   if constexpr (Op != reduction::log_sum_exp)
     if (x.type == dtype::f32 && a.reduced_count > 0) {
       vector_reduce(*s.simd, Op, a, x.as<const float>(), y.as<float>(), args.pool);

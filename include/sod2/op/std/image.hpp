@@ -232,6 +232,7 @@ struct upsample {
     if (c.pending(1)) return {};
     typename C::dim_list dims = c.input(0).dims;
     if (c.version() < 9) {
+      SOD2_TRY(only_inputs(c, 1));
       const attribute_view scales = c.attributes()("scales");
       if (!scales) return no_attribute("scales");
       if (scales.kind != attribute_kind::reals || scales.reals.size() != dims.size())

@@ -384,6 +384,7 @@ struct slice {
     typename C::dim_list starts, ends;
     bool starts_known = true, ends_known = true, steps_known = true;
     if (c.version() < 10) {
+      SOD2_TRY(only_inputs(c, 1));
       std::span<const std::int64_t> s, e, a;
       SOD2_TRY(require(c.attributes(), "starts", s));
       SOD2_TRY(require(c.attributes(), "ends", e));
@@ -865,6 +866,7 @@ struct pad {
     typename C::dim_list pads;
     index_list axes;
     if (c.version() < 11) {
+      SOD2_TRY(only_inputs(c, 1));
       std::span<const std::int64_t> given;
       SOD2_TRY(require(c.attributes(), c.version() < 2 ? "paddings" : "pads", given));
       for (std::int64_t k : given) pads.push_back(domain.constant(k));

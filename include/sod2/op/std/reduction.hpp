@@ -23,6 +23,7 @@ template <class C>
 status read_reduction(C& c, int input_since, reduced_axes& out) {
   SOD2_TRY(read(c.attributes(), "keepdims", out.keep));
   if (c.version() < input_since) {
+    SOD2_TRY(only_inputs(c, 1));
     std::span<const std::int64_t> given;
     SOD2_TRY(read(c.attributes(), "axes", given));
     for (std::int64_t a : given) out.axes.push_back(a);
@@ -338,6 +339,7 @@ struct top_k {
     SOD2_TRY(axis_of(c, 0, axis, dims.size(), at));
     const auto size = dims[at];
     if (c.version() < 10) {
+      SOD2_TRY(detail::only_inputs(c, 1));
       SOD2_TRY(require(c.attributes(), "k", fixed));
       dims[at] = domain.constant(fixed);
     } else {

@@ -16,6 +16,7 @@ status squeeze_axes(C& c, index_list& axes, bool& given, bool& known) {
   axes.clear();
   given = known = true;
   if (c.version() < 13) {
+    SOD2_TRY(only_inputs(c, 1));
     std::span<const std::int64_t> list;
     given = static_cast<bool>(c.attributes()("axes"));
     SOD2_TRY(read(c.attributes(), "axes", list));
@@ -98,6 +99,7 @@ struct reshape {
     c.copy_type(0, 0);
     typename C::dim_list target;
     if (c.version() < 5) {
+      SOD2_TRY(only_inputs(c, 1));
       std::span<const std::int64_t> shape;
       SOD2_TRY(require(c.attributes(), "shape", shape));
       for (std::int64_t d : shape) target.push_back(domain.constant(d));

@@ -71,7 +71,13 @@ inline status session::provide_root(const sink& out, std::uint32_t k, tensor_vie
   const std::string& name = program_->outputs()[k].name;
   switch (target.how) {
     case output_target::protocol::session_owned:
-      if (!owned_[k].reserve(bytes)) return error(errc::out_of_memory);
+      if (options_.memory_budget > 0 &&
+          static_cast<std::int64_t>(bytes) > options_.memory_budget - arena_bytes_ - grown_bytes_)
+        return error(errc::budget, "output needs " + std::to_string(bytes) +
+                                       " bytes, the budget is " +
+                                       std::to_string(options_.memory_budget))
+            .at_tensor(name);
+      if (!owned_[k].reserve(bytes)) return error(errc::out_of_memory).at_tensor(name);
       result.data = owned_[k].data();
       break;
     case output_target::protocol::buffer:

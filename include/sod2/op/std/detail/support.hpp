@@ -226,6 +226,17 @@ constexpr bool tracked(std::int64_t count) {
   return count >= 0 && count <= static_cast<std::int64_t>(max_tracked_elements);
 }
 
+/// What later versions take as inputs stands in attributes here.
+template <class C>
+status only_inputs(C& c, std::size_t count) {
+  for (std::size_t i = count; i < c.input_count(); ++i)
+    if (c.has_input(i))
+      return c.fail(errc::arity, "version " + std::to_string(c.version()) + " takes " +
+                                     std::to_string(count) + " inputs, not " +
+                                     std::to_string(i + 1));
+  return {};
+}
+
 /// Longer lists are no shapes.
 inline constexpr std::int64_t most_dims = 64;
 /// The length of vector input i, where that is known and may be a rank.
