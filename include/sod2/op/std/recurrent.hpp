@@ -1,6 +1,8 @@
 // Recurrent layers.
 #pragma once
 
+#include <initializer_list>
+
 #include <sod2/op/registry.hpp>
 #include <sod2/op/std/detail/support.hpp>
 
@@ -40,6 +42,24 @@ status recurrent_forward(C& c, std::int64_t gates) {
     steps = c.dims(0)[layout == 0 ? 0 : 1];
     batch = c.dims(0)[layout == 0 ? 1 : 0];
   }
+  // Bias, lengths, first states, peepholes.
+  const auto agrees = [&](std::size_t i,
+                          std::initializer_list<typename C::value_type> expected) -> status {
+    if (!c.has_input(i) || !c.rank_known(i)) return {};
+    SOD2_TRY(need_rank(c, i, expected.size()));
+    std::size_t axis = 0;
+    for (const auto& d : expected) {
+      if (is_known(d)) SOD2_TRY(need_dim(c, i, axis, d));
+      ++axis;
+    }
+    return {};
+  };
+  SOD2_TRY(agrees(3, {directions, domain.mul(state, domain.constant(2 * gates))}));
+  SOD2_TRY(agrees(4, {batch}));
+  for (std::size_t i = 5; i < 7; ++i)
+    SOD2_TRY(layout == 0 ? agrees(i, {directions, batch, state})
+                         : agrees(i, {batch, directions, state}));
+  SOD2_TRY(agrees(7, {directions, domain.mul(state, domain.constant(3))}));
   for (std::size_t o = 0; o < c.output_count(); ++o) {
     typename C::dim_list dims;
     if (layout == 0) {
