@@ -77,7 +77,7 @@ struct input {
       dims.push_back(size);
       if (size > 4096 || (count *= size) > 1 << 20) return false;
     }
-    storage.resize(static_cast<std::size_t>(count) + 2);
+    storage.resize(2 * static_cast<std::size_t>(count) + 2);  // the widest elements have 16 bytes
     auto* const bytes = reinterpret_cast<unsigned char*>(storage.data());
     for (std::int64_t i = 0; i < count; ++i) {
       const auto small = static_cast<std::int64_t>(d.below(8)) - 2;
