@@ -7,21 +7,22 @@ while read -r example sizes; do
   says out "\"example\":\"$example\",\"nodes\":"
   expect 0 analyze --json model.onnx
   says out '"unknown":0}'
+  [ -n "$sizes" ] || continue
   set --
   for size in $sizes; do set -- "$@" --dim "$size"; done
   expect 0 run --json model.onnx "$@"
   says out '"outputs":[{"name":'
 done <<END
-stable_diffusion_encoder B=1 H=40 W=32
+stable_diffusion_encoder
 segment_anything P=3
-conformer B=2 T=33
+conformer
 codebert B=2 L=17
-yolo_v6 B=1 H=32 W=64
+yolo_v6
 skipnet B=2 H=40 W=33
 dgnet B=2
-convnet_aig B=2 H=40 W=33
-ranet B=2 H=40 W=33
-blockdrop B=2 H=40 W=33
+convnet_aig
+ranet
+blockdrop
 mixture_of_experts B=2 L=17
 END
 

@@ -74,14 +74,16 @@ class symbolic_layout {
     return best;
   }
 
-  /// Largest sum of aligned live bytes over all steps and runs: no layout is below it. Allocates
-  /// nothing.
+  /// Largest sum of aligned live bytes over all steps and runs: no layout is below it; INT64_MAX
+  /// where it does not fit. Allocates nothing.
   std::int64_t lower_bound(std::span<const std::int64_t> sizes) const {
     std::int64_t bound = 0;
     for (std::size_t s = 0; s + 1 < live_first_.size(); ++s) {
       std::int64_t live = 0;
       for (std::uint32_t k = live_first_.data()[s]; k < live_first_.data()[s + 1]; ++k)
-        live += align_up(sizes[live_.data()[k]], alignment_);
+        if (const std::int64_t size = sizes[live_.data()[k]];
+            size > INT64_MAX - alignment_ || !checked_add(live, align_up(size, alignment_), live))
+          return INT64_MAX;
       bound = bound < live ? live : bound;
     }
     return bound;

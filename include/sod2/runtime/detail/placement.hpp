@@ -156,8 +156,9 @@ class placement : public launch_lowering {
     const size_program p = std::move(builder).finish();
     std::vector<std::int64_t> scratch(p.register_count()), out(p.output_count());
     (void)p.evaluate(values, scratch, out);  // an overflowing sample only misleads heuristics
-    for (std::int64_t& v : out)
-      if (v < 0) v = 0;
+    // Nor may the sum overflow.
+    const std::int64_t most = (INT64_MAX >> 2) / static_cast<std::int64_t>(out.size() + 1);
+    for (std::int64_t& v : out) v = v < 0 ? 0 : v > most ? most : v;
     return out;
   }
   static bool is_consumed(const launch& l, std::size_t input) {
