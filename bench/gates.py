@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does time follow the share of blocks that run? Spearman's rank correlation over 20 inputs.
 
-gates.py SOD2 [--scale S] [--inputs N] [MODEL..]
+gates.py SOD2 [--scale S] [--open P] [--inputs N] [MODEL..]
 
 Exports each gated model, makes images that differ in the level and contrast of each channel and
 policies from none to all, and sets the fastest of several runs beside what ran: the number of
@@ -61,13 +61,14 @@ def main():
     parser.add_argument("sod2")
     parser.add_argument("models", nargs="*", default=["blockdrop", "convnet_aig", "skipnet", "ranet", "dgnet"])
     parser.add_argument("--scale", default="0.5")
+    parser.add_argument("--open", default="0.5", help="share of gates that open")
     parser.add_argument("--inputs", type=int, default=20)
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model, image, policy, trace = (os.path.join(folder, f)
                                        for f in ("m.onnx", "image.npy", "policy.npy", "trace.json"))
         for name in o.models:
-            subprocess.run([o.sod2, "export", name, "-o", model, "--scale", o.scale], check=True,
+            subprocess.run([o.sod2, "export", name, "-o", model, "--scale", o.scale, "--open", o.open], check=True,
                            capture_output=True)
             described = subprocess.run([o.sod2, "analyze", model, "--json"], check=True, capture_output=True)
             shapes = {v["name"]: v["shape"] for v in json.loads(described.stdout)["values"]}

@@ -16,7 +16,7 @@ namespace tool {
 namespace {
 struct export_options {
   std::string example, output;
-  double scale = 1;
+  double scale = 1, open = 0.85;
   std::uint64_t seed = 1;
 };
 
@@ -57,6 +57,7 @@ int write_example(const export_options& o, bool as_json) {
   models::config config;
   config.width = 1 / o.scale;
   config.seed = o.seed;
+  config.open = o.open;
   // What protobuf can hold, less some room for everything but weights.
   constexpr double limit = 2147483647.0 - (1 << 24);
   if (const double bytes = stored_bytes(example->build(config)); bytes > limit)
@@ -86,6 +87,9 @@ void add_export(CLI::App& app, std::vector<command>& list) {
   c.app->add_option("--scale", o->scale, "Multiplies the numbers of channels, like 0.125")
       ->capture_default_str();
   c.app->add_option("--seed", o->seed, "Of the weights")->capture_default_str();
+  c.app->add_option("--open", o->open, "About the share of gates that open, where there are any")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   c.run = [o, &c] { return write_example(*o, c.as_json); };
 }
 

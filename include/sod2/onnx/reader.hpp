@@ -545,12 +545,14 @@ class model_reader {
       }
     }
   }
-  static value_id find(std::string_view name, const frame& f) {
-    if (name.empty()) return absent;
+  static const binding* lookup(std::string_view name, const frame& f) {
     for (const frame* at = &f; at != nullptr; at = at->parent)
-      if (const auto known = at->names.find(name); known != at->names.end())
-        return known->second.value;
-    return absent;
+      if (const auto known = at->names.find(name); known != at->names.end()) return &known->second;
+    return nullptr;
+  }
+  static value_id find(std::string_view name, const frame& f) {
+    const binding* known = name.empty() ? nullptr : lookup(name, f);
+    return known == nullptr ? absent : known->value;
   }
 
   void connect(const std::vector<detail::raw_node>& nodes, frame& f) {
@@ -570,7 +572,9 @@ class model_reader {
     std::vector<value_id> inputs;
     for (std::string_view name : n.inputs) {
       inputs.push_back(find(name, f));
-      if (!name.empty() && inputs.back() == absent)
+      if (name.empty() || inputs.back() != absent) continue;
+      // A parameter that a call leaves out is left out by the nodes that read it.
+      if (const binding* known = lookup(name, f); known == nullptr || known->from != origin::input)
         detail::refuse(error(errc::undefined_value, "input is not defined").at_tensor(name));
     }
     return inputs;

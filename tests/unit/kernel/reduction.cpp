@@ -82,6 +82,22 @@ TEST_CASE("reductions over every subset of axes") {
       }
 }
 
+TEST_CASE("reductions of nothing") {
+  for (const char* name : reductions) {
+    call c;
+    c.name = name;
+    c.version = 11;
+    c.attrs.set("keepdims", 0).set("axes", shape{1});
+    c.inputs = {tensor(dtype::f32, {2, 0})};
+    c.outputs = {tensor(dtype::f32, {2})};
+    REQUIRE(c.run() == sod2::errc::ok);
+    const double expected = std::string(name) == "ReduceProd" ? 1 : 0;
+    if (std::string(name) == "ReduceSum" || std::string(name) == "ReduceProd")
+      CHECK(c.outputs[0].value(1) == expected);
+    if (std::string(name) == "ReduceLogSumExp") CHECK(std::isinf(c.outputs[0].value(0)));
+  }
+}
+
 TEST_CASE("reductions: integers, double, empty axes, no-op, infinities") {
   random_source rng;
   for (dtype type : {dtype::i32, dtype::i64, dtype::f64, dtype::u8}) {

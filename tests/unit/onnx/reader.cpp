@@ -343,6 +343,29 @@ TEST_CASE("attributes of all kinds") {
   CHECK(bad.detail().node == "op");
 }
 
+TEST_CASE("parameters that a call leaves out are left out by the nodes that read them") {
+  // f(a, lo) = Clip(a, lo)
+  const message function = message()
+                               .text(field::function_name, "F")
+                               .text(field::function_domain, "local")
+                               .text(field::function_input, "a")
+                               .text(field::function_input, "lo")
+                               .text(field::function_output, "h")
+                               .add(field::function_node, node("Clip", {"a", "lo"}, {"h"}))
+                               .add(field::function_opset_import, import("", 15));
+  const message shorter = node("F", {"x"}, {"p"}, "first").text(field::node_domain, "local");
+  const message empty = node("F", {"p", ""}, {"q"}, "second").text(field::node_domain, "local");
+  loaded l(model(small_graph().add(field::graph_node, shorter).add(field::graph_node, empty))
+               .add(field::model_functions, function));
+  const auto& nodes = (*l).graph.nodes();
+  REQUIRE(nodes.size() == 3);  // Relu, Clip, Clip
+  for (std::size_t k : {1U, 2U}) {
+    REQUIRE(nodes[k].inputs.size() == 2);
+    CHECK(nodes[k].inputs[1] == sod2::absent);
+  }
+  CHECK(sod2::make_view((*l).graph).ok());
+}
+
 TEST_CASE("model-local functions are inlined") {
   // f(a; k = 3) = (Scale(a, k), a)
   const message scale = node("Scale", {"a"}, {"h"})

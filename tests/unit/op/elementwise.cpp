@@ -107,6 +107,7 @@ TEST_CASE("values: integer division truncates and Mod takes the divisor's sign")
   check_value<ops::div>({14, {vec("7"), vec("N")}}, "(?)");
   check_value<ops::div>({14, {vec("7"), vec("0")}}, "(?)");
   check_value<ops::mod>({13, {vec("N, 7, -7"), vec("4, -4, 4")}}, "(N - 4*floordiv(N, 4), -1, 1)");
+  check_value<ops::mod>({13, {vec("-9223372036854775807 - 1"), vec("-1")}}, "(0)");
   check_value<ops::mod>({13, {vec("-7, N"), vec("4, 4")}, attributes().set("fmod", 1)},
                         "(-3, N - 4*floordiv(N, 4))");
 }

@@ -119,6 +119,7 @@ TEST_CASE("ConstantOfShape, Range, EyeLike") {
   check<ops::range>({11, {scalar("N"), scalar("0"), scalar("-2")}}, {"(ceildiv(N, 2))"});
   check<ops::range>({11, {scalar("5"), scalar("2"), scalar("1")}}, {"(0)"});
   check<ops::range>({11, {scalar("2"), scalar("N"), scalar("3")}}, {"(max(0, ceildiv(N - 2, 3)))"});
+  check<ops::range>({11, {scalar("5"), scalar("0"), scalar("-9223372036854775807 - 1")}}, {"(1)"});
   check<ops::range>({11, {in("", dtype::i64), scalar("N"), scalar("1")}}, {"(*)"});
   check<ops::range>(
       {11, {scalar("0", dtype::f32), scalar("1", dtype::f32), scalar("0.25", dtype::f32)}},

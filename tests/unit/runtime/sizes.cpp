@@ -1,5 +1,4 @@
-// All sizes of a decoder with a cache: evaluated again and again, for other inputs, without an
-// allocation.
+// Sizes at run time: evaluated without an allocation, refused where they do not fit.
 #include "unit/runtime/support.hpp"
 
 TEST_CASE("sizes: evaluating them all allocates nothing") {
@@ -64,4 +63,24 @@ TEST_CASE("sizes: evaluating them all allocates nothing") {
   }
   CHECK(test::allocations() == before);
   CHECK(fine);
+}
+
+TEST_CASE("sizes: a result whose size only the run knows has to fit into 64 bits") {
+  sod2::graph g;
+  g.output(g.op("ConstantOfShape", {g.input("dims", sod2::dtype::i64, {2})}));
+  auto view = sod2::make_view(g);
+  REQUIRE(view);
+  auto program = sod2::compile(*view, sod2::standard_registry(), sod2::standard_kernels());
+  REQUIRE(program);
+  sod2::session session(*program);
+  std::int64_t elements[] = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+  const std::int64_t two = 2;
+  const sod2::tensor_view dims{elements, &two, 1, sod2::dtype::i64};
+  const sod2::status refused = session.run({&dims, 1});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == sod2::errc::overflow);
+  elements[0] = 3;
+  elements[1] = 2;
+  REQUIRE(session.run({&dims, 1}));
+  CHECK(session.output(0).count() == 6);
 }

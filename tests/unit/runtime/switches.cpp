@@ -188,3 +188,16 @@ TEST_CASE("formulas over two symbols with strides and rounding") {
     }
   }
 }
+
+TEST_CASE("pointwise operators on large constants are folded") {
+  sod2::graph g;
+  const sod2::value_id x = g.input("x", sod2::dtype::f32, {"N", 500});
+  const sod2::value_id c = g.constant<float>("c", {500}, std::vector<float>(500, 1.0F));
+  g.output(g.op("MatMul", {x, g.op("Reshape", {g.op("Exp", {g.op("Add", {c, c})}),
+                                               g.constant<std::int64_t>("s", {2}, {500, 1})})}));
+  auto view = sod2::make_view(g);
+  REQUIRE(view);
+  auto program = sod2::compile(*view, sod2::standard_registry(), sod2::standard_kernels());
+  REQUIRE(program);
+  CHECK(program->summary().groups == 1);
+}

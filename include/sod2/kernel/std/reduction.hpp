@@ -191,7 +191,7 @@ void plain_reduce(const reduce_axes& a, const T* x, T* y, const thread_pool_ref&
                   top < std::numeric_limits<double>::infinity()))
               top = 0;
             double sum = 0;
-            inner.seek(0);
+            if (a.reduced_count > 0) inner.seek(0);
             for (i64 i = 0; i < a.reduced_count; ++i, inner.next())
               sum += std::exp(static_cast<double>(widen(x[kept.offset + inner.offset])) - top);
             y[o] = narrow<T>(static_cast<S>(std::log(sum) + top));

@@ -237,8 +237,9 @@ struct range {
         return error(errc::value_range, "Range needs a delta that is not 0")
             .at_tensor(c.input_name(2));
       const auto distance = step > 0 ? domain.sub(v[1], v[0]) : domain.sub(v[0], v[1]);
-      const std::int64_t stride = step > 0 ? step : -step;
-      const auto count = domain.floordiv(domain.add(distance, domain.constant(stride - 1)), stride);
+      const std::int64_t stride = step > 0 ? step : step == INT64_MIN ? INT64_MAX : -step;
+      const auto one = domain.constant(1);
+      const auto count = domain.add(domain.floordiv(domain.sub(distance, one), stride), one);
       dims[0] = domain.max(domain.constant(0), count);
       done = true;
     }

@@ -22,6 +22,12 @@ inline status session::provide(const sink& out, std::uint32_t k, const tensor_vi
                                tensor_view& result) {
   result = shape;
   result.data = nullptr;
+  // Sizes of the run are checked one by one; their product may still be too large.
+  std::int64_t bytes = static_cast<std::int64_t>(bytes_of(shape.type, 1));
+  for (std::uint32_t d = 0; d < shape.rank; ++d)
+    if (shape.dims[d] == 0) bytes = 0;
+  for (std::uint32_t d = 0; d < shape.rank; ++d)
+    if (!checked_mul(bytes, shape.dims[d], bytes)) return error(errc::overflow);
   if (out.step == nullptr) return provide_root(out, k, result);
   if (out.loop != nullptr) return provide_trip(out, k, result);
   if (program_->regions()[out.parent].controls[out.step->control].what ==

@@ -79,7 +79,7 @@ class tile_lowering : public compile_state {
     }
     if (l.outputs.empty())
       for (value_id v : view_.outputs(l.nodes.back()))
-        if (v != absent && needed_[v.index] != 0) l.outputs.push_back(v);
+        if (v != absent && find(v, -1) != nullptr) l.outputs.push_back(v);
     for (value_id v : l.outputs) {
       if (v == absent) continue;
       const source* made = find(v, -1);

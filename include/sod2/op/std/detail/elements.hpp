@@ -107,7 +107,8 @@ bool floor_mod_of(D& domain, typename D::value_type a, typename D::value_type b,
   if (!domain.as_constant(b, k) || k == 0 || k == INT64_MIN) return false;
   if (k < 0) {
     if (!domain.as_constant(a, n)) return false;
-    out = domain.constant(-floor_mod(-n, -k));
+    const std::int64_t rest = k == -1 ? 0 : n % k;
+    out = domain.constant(rest > 0 ? rest + k : rest);
     return true;
   }
   out = domain.sub(a, domain.mul(domain.floordiv(a, k), domain.constant(k)));
