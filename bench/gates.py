@@ -61,7 +61,7 @@ def main():
     parser.add_argument("sod2")
     parser.add_argument("models", nargs="*", default=["blockdrop", "convnet_aig", "skipnet", "ranet", "dgnet"])
     parser.add_argument("--scale", default="0.5")
-    parser.add_argument("--open", default="0.5", help="share of gates that open")
+    parser.add_argument("--open", default="0.85", help="share of gates that open")
     parser.add_argument("--inputs", type=int, default=20)
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

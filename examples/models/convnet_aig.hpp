@@ -10,7 +10,7 @@ inline tensor gate(network& n, tensor x) {
   const auto here = n.part("gate");
   const tensor hidden =
       n.relu(n.batch_norm(n.conv(n.global_pool(x), "fc1", 16, {.contrast = true}), "bn"));
-  const tensor weights = n.contrast_weight("fc2.weight", {2, 16, 1, 1}, 16, 1);
+  const tensor weights = n.contrast_weight("fc2.weight", {2, 16, 1, 1}, 16, 4);
   const tensor shut = n.weight_around("fc2.shut", {1}, 0, 0.1);
   const tensor open = n.weight_around("fc2.open", {1}, n.gate_bias(), 0.1);
   const tensor logits = n.op("Conv", {hidden, weights, n.concat({shut, open}, 0)});

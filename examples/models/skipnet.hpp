@@ -17,7 +17,7 @@ class controller {
     input_weight_ = n.weight_around("weight_ih", {1, 4 * h, h}, 0, 0.3);
     hidden_weight_ = n.weight_around("weight_hh", {1, 4 * h, h}, 0, 0.3);
     bias_ = n.weight_around("bias", {1, 8 * h}, 0, 0.1);
-    proj_weight_ = n.weight_around("proj.weight", {1, h}, 0, 1.5);
+    proj_weight_ = n.weight_around("proj.weight", {1, h}, 0, 2.5);
     proj_bias_ = n.weight_around("proj.bias", {1}, n.gate_bias(), 0);
     hidden_ = cell_ = n.op("ConstantOfShape", {n.shape({1, n.size(image, 0), h})});
   }
