@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -28,20 +29,15 @@ namespace {
 constexpr unsigned seconds_each = 60;  // more is a hang
 constexpr std::int64_t budget = std::int64_t{64} << 20;
 
-/// splitmix64
+/// The same numbers on every machine.
 class dice {
  public:
-  explicit dice(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
+  explicit dice(std::uint64_t seed) : engine_(seed) {}
+  std::uint64_t bits() { return engine_(); }
   std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(bits() % n); }
 
  private:
-  std::uint64_t state_;
+  std::mt19937_64 engine_;
 };
 
 /// Changes, repeats, removes or cuts: what a transmission or a careless exporter does.

@@ -1,7 +1,8 @@
-// Integer arithmetic that notices overflow, and division with floor semantics.
+// Integer arithmetic that notices overflow or wraps, and division with floor semantics.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace sod2 {
 
@@ -11,6 +12,22 @@ enum class tri : std::uint8_t { no, yes, unknown };
 constexpr tri to_tri(bool b) { return b ? tri::yes : tri::no; }
 constexpr tri operator!(tri t) {
   return t == tri::unknown ? tri::unknown : to_tri(t == tri::no);
+}
+
+/// Wraps instead of being undefined, as tensors of integers do.
+template <class T>
+using wrapping = std::make_unsigned_t<std::conditional_t<(sizeof(T) < sizeof(int)), int, T>>;
+template <class T>
+constexpr T wrap_add(T a, T b) {
+  return static_cast<T>(static_cast<wrapping<T>>(a) + static_cast<wrapping<T>>(b));
+}
+template <class T>
+constexpr T wrap_sub(T a, T b) {
+  return static_cast<T>(static_cast<wrapping<T>>(a) - static_cast<wrapping<T>>(b));
+}
+template <class T>
+constexpr T wrap_mul(T a, T b) {
+  return static_cast<T>(static_cast<wrapping<T>>(a) * static_cast<wrapping<T>>(b));
 }
 
 // Each returns true on success (the inverse of the builtins, so that calls chain with &&).

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include <sod2/core/checked.hpp>
 #include <sod2/core/dtype.hpp>
 
 namespace sod2 {
@@ -28,6 +29,21 @@ struct tensor_view {
     std::int64_t n = 1;
     for (std::uint32_t i = 0; i < rank; ++i) n *= dims[i];
     return n;
+  }
+  /// The bytes of all elements; false where their bits do not fit into 64.
+  constexpr bool checked_bytes(std::int64_t& out) const {
+    std::int64_t n = 1;
+    bool fits = true;
+    for (std::uint32_t i = 0; i < rank; ++i) {
+      if (dims[i] == 0) {
+        out = 0;
+        return true;
+      }
+      fits = fits && checked_mul(n, dims[i], n);
+    }
+    fits = fits && checked_mul(n, static_cast<std::int64_t>(bits_of(type)), out);
+    out = ceil_div(out, 8);
+    return fits;
   }
   /// Element i of a sequence or optional.
   constexpr const tensor_view& item(std::int64_t i) const {

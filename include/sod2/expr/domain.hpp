@@ -38,15 +38,9 @@ concept dimension_domain = requires(D& d, typename D::value_type v, std::int64_t
 struct integer_domain {
   using value_type = std::int64_t;
   static constexpr std::int64_t constant(std::int64_t k) { return k; }
-  static constexpr std::int64_t add(std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  }
-  static constexpr std::int64_t sub(std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-  }
-  static constexpr std::int64_t mul(std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-  }
+  static constexpr std::int64_t add(std::int64_t a, std::int64_t b) { return wrap_add(a, b); }
+  static constexpr std::int64_t sub(std::int64_t a, std::int64_t b) { return wrap_sub(a, b); }
+  static constexpr std::int64_t mul(std::int64_t a, std::int64_t b) { return wrap_mul(a, b); }
   static constexpr std::int64_t floordiv(std::int64_t a, std::int64_t k) { return floor_div(a, k); }
   static constexpr std::int64_t min(std::int64_t a, std::int64_t b) { return min_of(a, b); }
   static constexpr std::int64_t max(std::int64_t a, std::int64_t b) { return max_of(a, b); }

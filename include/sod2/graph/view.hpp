@@ -127,6 +127,10 @@ class graph_view {
   /// The control-flow node that owns the scope, or no_index for the root.
   std::uint32_t owner(scope_id s) const { return scopes_[s.index].owner; }
   std::string_view name(scope_id s) const { return text(scopes_[s.index].name); }
+  /// The name within its node: "then_branch", "body".
+  std::string_view own_name(scope_id s) const {
+    return name(s).substr(name(s).rfind('/') + 1);  // npos + 1 is 0
+  }
 
  private:
   template <class G>

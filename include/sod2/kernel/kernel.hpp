@@ -64,8 +64,8 @@ class kernel_state {
   std::uint64_t consumed = 0;  // bit i: constant input i was packed; a run no longer reads it
 };
 
-/// Memory for the characters of strings that a kernel makes. It stays valid until the run after next
-/// begins, so that results may be given back as inputs. From one thread at a time.
+/// Memory for the characters of strings that a kernel makes. It stays valid until the run after
+/// next begins, so that results may be given back as inputs. From one thread at a time.
 struct text_source {
   void* context = nullptr;
   char* (*get)(void* context, std::size_t bytes) = nullptr;  // null: out of memory
@@ -87,8 +87,8 @@ struct kernel_args {
   text_source text{};
 };
 
-/// Runs; never allocates but through `text`, never throws. Errors are those that only data can cause (index_range,
-/// value_range) and `unsupported`.
+/// Runs; never allocates but through `text`, never throws. Errors are those that only data can
+/// cause (index_range, value_range) and `unsupported`.
 using kernel_run = errc (*)(const kernel_args&);
 
 struct kernel_row {

@@ -622,8 +622,8 @@ class session {
   detail::container& container_of(const program_region& r, std::uint32_t operand) {
     return containers_[r.tensors[r.operands[operand]].storage];
   }
-  /// Bytes that elements may take.
-  std::int64_t element_limit() const {
+  /// Bytes that elements of sequences, or an output of the session's own, may take.
+  std::int64_t budget_left() const {
     return options_.memory_budget > 0 ? options_.memory_budget - arena_bytes_ - grown_bytes_
                                       : INT64_MAX;
   }

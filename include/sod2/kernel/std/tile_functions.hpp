@@ -17,23 +17,6 @@ namespace sod2::kernel_detail {
 template <class T>
 inline constexpr bool is_real = std::is_floating_point_v<T>;
 
-/// Integer arithmetic that wraps instead of being undefined.
-template <class T>
-using wrapping = std::make_unsigned_t<std::conditional_t<(sizeof(T) < sizeof(int)), int, T>>;
-
-template <class T>
-constexpr T wrap_add(T a, T b) {
-  return static_cast<T>(static_cast<wrapping<T>>(a) + static_cast<wrapping<T>>(b));
-}
-template <class T>
-constexpr T wrap_sub(T a, T b) {
-  return static_cast<T>(static_cast<wrapping<T>>(a) - static_cast<wrapping<T>>(b));
-}
-template <class T>
-constexpr T wrap_mul(T a, T b) {
-  return static_cast<T>(static_cast<wrapping<T>>(a) * static_cast<wrapping<T>>(b));
-}
-
 template <class T>
 T integer_power(T base, T exponent) {
   if constexpr (std::is_signed_v<T>) {

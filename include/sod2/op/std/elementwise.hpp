@@ -51,12 +51,8 @@ status legacy_broadcast(C& c) {
   for (std::size_t k = 0; k < b; ++k) {
     const auto whole = c.dims(0)[first + k], part = c.dims(1)[k];
     auto both = part;
-    if (enabled) {
-      if (rules::broadcast_dim(c.domain(), c, whole, part, both) != errc::ok)
-        return c.fail(errc::broadcast, 1, static_cast<int>(k), c.text(part), c.text(whole));
-      if (c.domain().decide_eq(both, whole) == tri::yes) continue;
-    }
-    if (!c.require_eq(both, whole, errc::broadcast))
+    if ((enabled && rules::broadcast_dim(c.domain(), c, whole, part, both) != errc::ok) ||
+        !c.require_eq(both, whole, errc::broadcast))
       return c.fail(errc::broadcast, 1, static_cast<int>(k), c.text(part), c.text(whole));
   }
   return {};

@@ -25,8 +25,7 @@ inline bool rdp_transfer::is_open(scope_id s) const {
 }
 
 inline bool rdp_transfer::is_then(scope_id arm) const {
-  const std::string_view full = view_.name(arm);
-  return full.substr(full.rfind('/') + 1).starts_with("then");  // npos + 1 is 0
+  return view_.own_name(arm).starts_with("then");
 }
 
 inline bool rdp_transfer::runs_with(scope_id inner, scope_id outer) {

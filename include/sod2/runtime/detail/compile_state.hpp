@@ -248,8 +248,7 @@ class compile_state {
     std::vector<scope_id> live(scopes.begin(), scopes.end());
     if (info(n).name != "If" || scopes.size() != 2) return live;
     // `then` first, whatever the order of the attributes.
-    const std::string_view first = view_.name(scopes[0]);
-    if (first.substr(first.rfind('/') + 1).starts_with("else")) std::swap(live[0], live[1]);
+    if (view_.own_name(scopes[0]).starts_with("else")) std::swap(live[0], live[1]);
     return live;
   }
   /// A condition that is proved, or that the scenario decides: 1 or 0, else -1.

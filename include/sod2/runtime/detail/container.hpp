@@ -36,8 +36,7 @@ class element_pool {
     if (like.type == dtype::string) return error(errc::unsupported, "elements of strings");
     const std::size_t head = round_up(sizeof(element) + like.rank * sizeof(std::int64_t));
     std::int64_t bytes = 0;
-    if (!checked_add(static_cast<std::int64_t>(head),
-                     static_cast<std::int64_t>(bytes_of(like.type, like.count())), bytes) ||
+    if (!like.checked_bytes(bytes) || !checked_add(static_cast<std::int64_t>(head), bytes, bytes) ||
         bytes > INT64_MAX / 4)
       return error(errc::overflow);
     const auto size_class =

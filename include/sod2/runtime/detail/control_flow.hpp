@@ -23,24 +23,21 @@ inline status session::provide(const sink& out, std::uint32_t k, const tensor_vi
   result = shape;
   result.data = nullptr;
   // Sizes of the run are checked one by one; their product may still be too large.
-  std::int64_t bytes = static_cast<std::int64_t>(bytes_of(shape.type, 1));
-  for (std::uint32_t d = 0; d < shape.rank; ++d)
-    if (shape.dims[d] == 0) bytes = 0;
-  for (std::uint32_t d = 0; d < shape.rank; ++d)
-    if (!checked_mul(bytes, shape.dims[d], bytes)) return error(errc::overflow);
+  std::int64_t bytes = 0;
+  if (!shape.checked_bytes(bytes)) return error(errc::overflow);
   if (out.step == nullptr) return provide_root(out, k, result);
   if (out.loop != nullptr) return provide_trip(out, k, result);
   if (program_->regions()[out.parent].controls[out.step->control].what ==
       program_control::kind::map)
     return provide_element(out, k, result);
-  return provide_step(out, k, bytes_of_view(result), result.data);
+  return provide_step(out, k, bytes, result.data);
 }
 
 inline status session::hand_on(const sink& out, const program_copy& copy,
                                const program_tensor& from) {
   detail::container& value = containers_[from.storage];
   if (out.step == nullptr) {
-    SOD2_TRY(value.own(elements_, element_limit()));
+    SOD2_TRY(value.own(elements_, budget_left()));
     outputs_[copy.output] = value.view(program_->containers()[from.storage]);
     return {};
   }
@@ -77,8 +74,7 @@ inline status session::provide_root(const sink& out, std::uint32_t k, tensor_vie
   const std::string& name = program_->outputs()[k].name;
   switch (target.how) {
     case output_target::protocol::session_owned:
-      if (options_.memory_budget > 0 &&
-          static_cast<std::int64_t>(bytes) > options_.memory_budget - arena_bytes_ - grown_bytes_)
+      if (static_cast<std::int64_t>(bytes) > budget_left())
         return error(errc::budget, "output needs " + std::to_string(bytes) +
                                        " bytes, the budget is " +
                                        std::to_string(options_.memory_budget))

@@ -50,7 +50,7 @@ inline void session::open_containers(std::span<const tensor_view> inputs) {
 inline status session::add_element(detail::container& to, std::size_t at, const tensor_view& like,
                                    tensor_view& made) {
   SOD2_ASSIGN(detail::element_pool::element* const owner,
-              elements_.make(like, element_limit(), made));
+              elements_.make(like, budget_left(), made));
   to.insert(at, made, owner);
   return {};
 }
